@@ -1,0 +1,68 @@
+# Headway: `make run` opens the live demo, `make test` runs the suite. Both set everything up first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+DEMO   ?= demo-mixed
+
+.PHONY: run test setup lint test-e2e test-slow test-vllm test-postgres bench clean
+
+run: setup
+	@$(BIN)/headway up --demo $(DEMO)
+
+setup: $(VENV)/.ready
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headway needs Python 3.11 or newer: set PYTHON=/path/to/python3.11" >&2; exit 2; }
+ifdef UV
+	@uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+else
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing: on Debian or Ubuntu run 'apt-get install python3-venv'" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+endif
+
+$(VENV)/.ready: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Headway into $(VENV) (once; a minute or two)"
+ifdef UV
+	@VIRTUAL_ENV=$(VENV) uv pip install --quiet -c constraints.txt -e .
+else
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+endif
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@echo "Installing the development tools into $(VENV) (once)"
+ifdef UV
+	@VIRTUAL_ENV=$(VENV) uv pip install --quiet -c constraints.txt -e '.[dev]'
+else
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+endif
+	@touch $@
+
+lint: $(VENV)/.ready-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+test: lint
+	@$(BIN)/python -m pytest -m 'not slow and not bench and not vllm and not postgres'
+
+test-e2e: $(VENV)/.ready-dev
+	@$(BIN)/python -m pytest -m e2e
+
+test-slow: $(VENV)/.ready-dev
+	@$(BIN)/python -m pytest -m slow
+
+test-vllm: $(VENV)/.ready-dev
+	@$(BIN)/python -m pytest -m vllm || [ $$? -eq 5 ]
+
+test-postgres: $(VENV)/.ready-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,postgres]'
+	@$(BIN)/python -m pytest -m postgres || [ $$? -eq 5 ]
+
+bench: setup
+	@$(BIN)/headway bench twin --json
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
