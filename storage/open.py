@@ -1,0 +1,183 @@
+"""Open the store: SQLite with a write-ahead log by default, any SQLAlchemy URL where one is given."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.pool import PoolProxiedConnection
+
+from control.errors import StoreError
+from storage.migrate import migrate
+from storage.url import SCHEMES, default_url, parse_url, redact_url
+
+__all__ = ["Store", "default_url", "open_store", "redact_url"]
+
+#: How long a statement or an opening waits for another process's write lock, s.
+BUSY_TIMEOUT_S = 5.0
+#: 10 viewers and the engine's own threads, without waiting for a free connection.
+_POOL = {"pool_size": 16, "max_overflow": 16}
+
+
+class Store:
+    """An open store. Safe to share between threads; open one per process.
+
+    `url` is fit for logs (no password). `owner` is the lease this process holds, set by `lease.acquire`.
+    """
+
+    def __init__(self, engine: sa.Engine, url: str) -> None:
+        self.url = url
+        self.owner: str | None = None
+        self._engine = engine
+        self._watch: PoolProxiedConnection | None = None
+        self._watch_lock = threading.Lock()
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the store is a SQLite file."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection that sees one consistent state. Raises StoreError when the database fails."""
+        with _one_line(self.url), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """One transaction that holds the write lock from its start; an exception rolls it back.
+
+        Raises StoreError when the database fails or stays locked for BUSY_TIMEOUT_S.
+        """
+        with (
+            _one_line(self.url),
+            self._engine.connect().execution_options(write=True) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def data_version(self) -> int:
+        """SQLite's number that moves when any other connection commits; about 10 us a call."""
+        with _one_line(self.url), self._watch_lock:
+            if self._watch is None:
+                self._watch = self._engine.raw_connection()
+            cursor = self._watch.cursor()
+            cursor.execute("PRAGMA data_version")
+            row = cursor.fetchone()
+            cursor.close()
+            return int(row[0]) if row else 0
+
+    def close(self) -> None:
+        """Close every connection. The store must not be used afterwards."""
+        with self._watch_lock:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
+        self._engine.dispose()
+
+
+def open_store(url: str | None = None) -> Store:
+    """Open the store at `url` (default: `default_url()`) and bring its schema up to date.
+
+    Safe when several processes open a new store at once. Raises StoreError, in one line, when the URL or
+    the file is unusable, the place is read-only, or the store was written by a newer Headway.
+    """
+    url = url or default_url()
+    shown = redact_url(url)
+    with _one_line(shown):
+        engine = _create_engine(parse_url(url, shown))
+        try:
+            _while_locked(lambda: _prepare(engine))
+        except BaseException:
+            engine.dispose()
+            raise
+    return Store(engine, shown)
+
+
+def _create_engine(url: sa.URL) -> sa.Engine:
+    sqlite = url.get_backend_name() == "sqlite"
+    arguments: dict[str, Any] = {}
+    if sqlite:
+        arguments = {"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}
+    elif url.drivername == "postgresql+psycopg":
+        arguments = {"connect_timeout": round(BUSY_TIMEOUT_S)}
+    engine = sa.create_engine(
+        url,
+        connect_args=arguments,
+        poolclass=sa.QueuePool,
+        json_serializer=_to_json,
+        json_deserializer=orjson.loads,
+        **_POOL,
+    )
+    if sqlite:
+        event.listen(engine, "connect", _set_pragmas)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _to_json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+
+def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
+    """Per connection; the driver's own BEGIN is switched off because it comes too late to hold a lock."""
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000:.0f}")
+    connection.execute("PRAGMA synchronous=NORMAL")  # with WAL: a killed process loses nothing
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Writers take the lock at once: a reader that turned writer would fail with "locked" unwaited."""
+    write = connection.get_execution_options().get("write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _prepare(engine: sa.Engine) -> None:
+    if engine.dialect.name == "sqlite":
+        raw = engine.raw_connection()
+        try:
+            raw.cursor().execute("PRAGMA journal_mode=WAL")
+        finally:
+            raw.close()
+    migrate(engine)
+
+
+def _while_locked(action: Callable[[], None]) -> None:
+    """Repeat `action` while another process opens the same new file; SQLite does not wait for that itself."""
+    deadline = time.monotonic() + 2 * BUSY_TIMEOUT_S
+    while True:
+        try:
+            return action()
+        except (exc.OperationalError, sqlite3.OperationalError) as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+@contextmanager
+def _one_line(shown: str) -> Iterator[None]:
+    """Turn what a database raises into one StoreError line that names the store and never its password."""
+    try:
+        yield
+    except StoreError as error:
+        if str(error).startswith(shown):
+            raise
+        raise StoreError(f"{shown}: {error}") from error
+    except exc.NoSuchModuleError as error:
+        raise StoreError(f"{shown}: unknown kind of database; accepted: {SCHEMES}") from error
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"{shown}: needs the package {error.name}, e.g. pip install headway[postgres]"
+        ) from error
+    except (exc.SQLAlchemyError, sqlite3.Error) as error:
+        cause = getattr(error, "orig", None) or error
+        reason = (str(cause).splitlines() or [type(cause).__name__])[0]
+        unwritable = "unable to open" in reason or "readonly" in reason
+        hint = "; its folder must exist and be writable" if unwritable else ""
+        raise StoreError(f"{shown}: {reason}{hint}") from error
