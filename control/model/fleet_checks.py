@@ -1,0 +1,80 @@
+"""Checks on one table of a fleet file: known keys, right types, values in bounds."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from control.errors import FleetError
+from control.model.catalogue import suggestion
+from control.model.hardware import gpu_names, model_names
+
+ROLES = ("mixed", "prefill", "decode")
+
+#: Bounds of the numeric keys, both ends allowed; a key whose bounds are whole numbers takes whole numbers.
+BOUNDS: dict[str, tuple[float, float]] = {
+    "count": (1, 1024),
+    "gpus": (1, 64),
+    "max_num_seqs": (1, 65_536),
+    "max_num_batched_tokens": (1, 1_048_576),
+    "block_size": (1, 4_096),
+    "watermark": (0.0, 0.5),
+    "host_overhead_ms": (0.0, 1_000.0),
+    "kv_tokens": (1, 2**31 - 1),
+    "max_model_len": (1, 2**31 - 1),
+    "power_cap_w": (1.0, 10_000.0),
+}
+
+#: Keys that take one of a few words, with what supplies the words.
+CHOICES: dict[str, Callable[[], tuple[str, ...]]] = {
+    "gpu": gpu_names,
+    "model": model_names,
+    "role": lambda: ROLES,
+}
+
+
+def checked_table(table: Mapping[str, Any], accepted: list[str], at: str) -> dict[str, Any]:
+    """The table with whole numbers made floats where the key is one; FleetError names key and value.
+
+    Every key must be among `accepted`, of its type and in its bounds; gpu and model must be there.
+    """
+    refuse_unknown(table, accepted, at)
+    for key in ("gpu", "model"):
+        if key not in table:
+            raise FleetError(f"{at}: {key} is missing; accepted are {', '.join(CHOICES[key]())}")
+    for key, value in table.items():
+        if key in CHOICES:
+            _check_choice(key, value, at)
+        elif key in BOUNDS:
+            _check_number(key, value, at)
+        elif key == "prefix_caching" and not isinstance(value, bool):
+            raise FleetError(f"{at}: {key} = {value!r}: true or false is accepted")
+        elif key == "name" and (not isinstance(value, str) or not value.strip()):
+            raise FleetError(f"{at}: name = {value!r}: a non-empty string is accepted")
+    return {key: float(value) if _is_real(key) else value for key, value in table.items()}
+
+
+def refuse_unknown(table: Mapping[str, object], accepted: list[str], at: str) -> None:
+    """FleetError for the first key that is not accepted, with the closest one that is."""
+    for key in table:
+        if key not in accepted:
+            hint = suggestion(key, accepted)
+            raise FleetError(f"{at}: unknown key {key!r}{hint}; accepted are {', '.join(accepted)}")
+
+
+def _is_real(key: str) -> bool:
+    return key in BOUNDS and isinstance(BOUNDS[key][0], float)
+
+
+def _check_choice(key: str, value: object, at: str) -> None:
+    accepted = CHOICES[key]()
+    if value not in accepted:
+        hint = suggestion(str(value), list(accepted))
+        raise FleetError(f"{at}: {key} = {value!r} is unknown{hint}; accepted are {', '.join(accepted)}")
+
+
+def _check_number(key: str, value: object, at: str) -> None:
+    low, high = BOUNDS[key]
+    whole = not _is_real(key)
+    right_type = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not right_type or not low <= float(str(value)) <= high:
+        kind = "a whole number" if whole else "a number"
+        raise FleetError(f"{at}: {key} = {value!r}: {kind} from {low:g} to {high:g} is accepted")
