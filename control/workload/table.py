@@ -1,0 +1,130 @@
+"""A CSV trace as columns of text that turn into checked numbers, with the line of every row."""
+
+import csv
+import io
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from control.errors import TraceError
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: Largest token count or position a trace may hold; anything above is a slip in the file.
+MOST = 1_000_000_000
+
+
+class Table(NamedTuple):
+    """Columns of a CSV file, all of one length."""
+
+    path: str
+    columns: dict[str, list[str]]
+    lines: list[int]  # 1-based line of each row in the file
+
+    def refuse(self, row: int, name: str, accepted: str) -> NoReturn:
+        """Raise TraceError that names the line, the column, its value and what would have been accepted."""
+        value = self.columns[name][row]
+        raise TraceError(self.path, self.lines[row], f"{name} = {value!r}: expected {accepted}")
+
+    def whole(self, name: str, low: int = 0, high: int = MOST) -> Ints:
+        """A column of whole numbers from `low` to `high`. Raises TraceError on the first other value."""
+        texts = self.columns[name]
+        try:
+            values = np.array(list(map(int, texts)), dtype=np.int64)
+        except (ValueError, OverflowError):
+            self._refuse_first(name, _is_whole, f"a whole number >= {low}")
+        self._check(name, values < low, f"a whole number >= {low}")
+        self._check(name, values > high, f"a whole number <= {high}")
+        return values
+
+    def real(self, name: str, low: float = 0.0, blank: float | None = None) -> Floats:
+        """A column of finite numbers >= `low`; an empty cell counts as `blank`, where that is given."""
+        texts = self.columns[name]
+        if blank is not None:
+            texts = [text or repr(blank) for text in texts]
+        try:
+            values = np.array(list(map(float, texts)), dtype=np.float64)
+        except ValueError:
+            self._refuse_first(name, _is_real(blank), f"a number >= {low:g}")
+        self._check(name, ~np.isfinite(values) | (values < low), f"a finite number >= {low:g}")
+        return values
+
+    def label(self, name: str) -> list[str]:
+        """A column of names, stripped. Raises TraceError on an empty one."""
+        values = [text.strip() for text in self.columns[name]]
+        if "" in values:
+            self.refuse(values.index(""), name, "a name")
+        return values
+
+    def _check(self, name: str, bad: npt.NDArray[np.bool_], accepted: str) -> None:
+        if bad.any():
+            self.refuse(int(bad.argmax()), name, accepted)
+
+    def _refuse_first(self, name: str, accepts: Callable[[str], bool], accepted: str) -> NoReturn:
+        self.refuse(next(i for i, text in enumerate(self.columns[name]) if not accepts(text)), name, accepted)
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        return abs(int(text)) < 2**63
+    except ValueError:
+        return False
+
+
+def _is_real(blank: float | None) -> Callable[[str], bool]:
+    def accepts(text: str) -> bool:
+        try:
+            float(text or repr(blank))
+        except ValueError:
+            return False
+        return True
+
+    return accepts
+
+
+def header_of(text: str) -> tuple[str, ...]:
+    """The column names in the first line of a CSV text."""
+    return tuple(name.strip() for name in next(csv.reader([text.split("\n", 1)[0]]), []))
+
+
+def read_table(path: str, text: str, needed: tuple[str, ...]) -> Table:
+    """The rows under the header; blank lines are skipped.
+
+    Raises TraceError: a column that is missing or there twice, a row of another length, no row at all.
+    """
+    header = header_of(text)
+    _check_header(path, header, needed)
+    rows, lines = _rows(path, text, len(header))
+    if not rows:
+        raise TraceError(path, None, "no row under the header: expected at least one")
+    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    return Table(path, columns, lines)
+
+
+def _check_header(path: str, header: tuple[str, ...], needed: tuple[str, ...]) -> None:
+    for name in needed:
+        if name not in header:
+            raise TraceError(path, 1, f"column {name} is missing: expected {', '.join(needed)}")
+    for name in header:
+        if header.count(name) > 1:
+            raise TraceError(path, 1, f"column {name!r} is there twice: expected each name once")
+
+
+def _rows(path: str, text: str, width: int) -> tuple[list[list[str]], list[int]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        next(reader)
+        for row in reader:
+            if len(row) == width:
+                rows.append(row)
+                lines.append(reader.line_num)
+            elif row:
+                raise TraceError(path, reader.line_num, f"{len(row)} columns: expected {width}")
+    except csv.Error as error:
+        raise TraceError(path, reader.line_num, f"{error}: expected CSV") from error
+    return rows, lines
