@@ -80,7 +80,7 @@ def test_every_pair_gives_a_rising_cost_or_says_what_is_missing(gpu: str, model:
     try:
         found = profile(gpu, model)
     except CatalogueError:
-        with pytest.raises(CatalogueError, match="does not fit .* GiB .* GiB are available"):
+        with pytest.raises(CatalogueError, match=r"does not fit .* GiB .* GiB are available"):
             profile(gpu, model)
         found = profile(gpu, model, kv_tokens=16_000)
     table = cost_table(found, 512, 4096)
