@@ -1,0 +1,137 @@
+"""Command rows: how a dashboard or the command line asks the engine for something.
+
+A row is written once by its author, decided once by the engine (`Journal.commit`), and kept. Whether a
+value fits the fleet (does the instance exist, was the expected old value still there) is the engine's to
+say; here only the shape and the fixed bounds are checked.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from control.errors import SettingError
+from storage.journal import plain
+from storage.open import Store
+from storage.tables import COMMAND
+
+#: Largest jump of one "step" command, simulated s.
+MAX_STEP_S = 3600.0
+
+
+def submit(
+    store: Store,
+    kind: str,
+    payload: dict[str, Any],
+    author: str,
+    expected: Any = None,
+    undo_of: int | None = None,
+) -> int:
+    """Ask the engine for a change; returns the command's id.
+
+    Payloads by kind: alpha {"alpha": 0..1}; policy {"policy": name}; speed {"speed": 0.1..60};
+    load_scale {"load_scale": 0..3}; step {"step_s": above 0, to 3600 simulated s}; drain, undrain, kill,
+    revive {"instance": name}; pause, resume {}. `expected` is the old value the author saw: the engine
+    refuses the command if it has changed since. `undo_of` is the id of the command this one takes back.
+    Raises SettingError on any other kind, key or value.
+    """
+    row = {
+        "created_at": time.time(),
+        "author": _name("author", author),
+        "kind": kind,
+        "payload": _checked(kind, payload),
+        "expected": plain(expected),
+        "state": "pending",
+        "undo_of": undo_of,
+    }
+    with store.writing() as connection:
+        if undo_of is not None and _find(connection, undo_of) is None:
+            raise SettingError(f"undo_of: there is no command {undo_of!r}")
+        return int(connection.execute(sa.insert(COMMAND).values(row).returning(COMMAND.c.id)).scalar_one())
+
+
+def pending(store: Store) -> list[dict[str, Any]]:
+    """Commands the engine has not decided, oldest first."""
+    query = sa.select(COMMAND).where(COMMAND.c.state == "pending").order_by(COMMAND.c.id)
+    with store.reading() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def recent(store: Store, limit: int) -> list[dict[str, Any]]:
+    """The newest `limit` commands in any state, newest first."""
+    query = sa.select(COMMAND).order_by(COMMAND.c.id.desc()).limit(limit)
+    with store.reading() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def get(store: Store, command_id: int) -> dict[str, Any] | None:
+    """One command, or None where there is none of this id."""
+    with store.reading() as connection:
+        return _find(connection, command_id)
+
+
+def changed(store: Store) -> int:
+    """A number that moves when there may be new commands; compare it with the one before.
+
+    SQLite: moves with any commit, at about 10 us a call. Elsewhere: the newest command's id.
+    """
+    if store.is_sqlite:
+        return store.data_version()
+    with store.reading() as connection:
+        return int(connection.execute(sa.select(sa.func.max(COMMAND.c.id))).scalar() or 0)
+
+
+def _find(connection: sa.Connection, command_id: int) -> dict[str, Any] | None:
+    row = connection.execute(sa.select(COMMAND).where(COMMAND.c.id == command_id)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def _name(what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SettingError(f"{what}: {value!r} is not a name; accepted: text that is not empty")
+    return value.strip()
+
+
+def _within(low: float, high: float, above: bool = False) -> Callable[[str, Any], float]:
+    """A check that a number lies in [low, high], or in (low, high] with `above`."""
+
+    def check(what: str, value: Any) -> float:
+        number = plain(value)
+        fits = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+        if not fits or not low <= number <= high or (above and number == low):
+            accepted = f"above {low:g}, to {high:g}" if above else f"{low:g} to {high:g}"
+            raise SettingError(f"{what}: {value!r} is out of bounds; accepted: a number {accepted}")
+        return float(number)
+
+    return check
+
+
+_INSTANCE: dict[str, Callable[[str, Any], Any]] = {"instance": _name}
+#: kind -> key -> check of its value.
+_SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
+    "alpha": {"alpha": _within(0, 1)},
+    "policy": {"policy": _name},
+    "pause": {},
+    "resume": {},
+    "speed": {"speed": _within(0.1, 60)},
+    "step": {"step_s": _within(0, MAX_STEP_S, above=True)},
+    "load_scale": {"load_scale": _within(0, 3)},
+    "drain": _INSTANCE,
+    "undrain": _INSTANCE,
+    "kill": _INSTANCE,
+    "revive": _INSTANCE,
+}
+#: The kinds of command there are.
+KINDS = tuple(_SHAPES)
+
+
+def _checked(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    shape = _SHAPES.get(kind)
+    if shape is None:
+        raise SettingError(f"command: unknown kind {kind!r}; accepted: {', '.join(KINDS)}")
+    if not isinstance(payload, dict) or payload.keys() != shape.keys():
+        accepted = "{" + ", ".join(f'"{key}": ...' for key in shape) + "}"
+        raise SettingError(f"command {kind}: payload {payload!r} does not fit; accepted: {accepted}")
+    return {key: check(f"command {kind}, {key}", payload[key]) for key, check in shape.items()}
