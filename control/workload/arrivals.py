@@ -93,4 +93,5 @@ def _stretched(recorded: Floats, rate: float) -> Floats:
     """Recorded times with their mean gap made 1/rate; the first arrival stays at 0."""
     since = recorded - recorded.min(initial=np.inf)
     span = float(since.max(initial=0.0))
-    return since * ((len(since) - 1) / rate / span) if span > 0 else since
+    stretched: Floats = since * ((len(since) - 1) / rate / span) if span > 0 else since
+    return stretched

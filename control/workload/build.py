@@ -113,3 +113,12 @@ def _union(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 def _renumber(old: tuple[str, ...], new: tuple[str, ...]) -> Ints:
     return np.array([new.index(name) for name in old] or [0], dtype=np.int64)
+
+
+def dense_streams(workload: Workload) -> Workload:
+    """The workload with its streams numbered 0, 1, 2 ... without gaps."""
+    calls = workload.calls.copy()
+    used = calls["stream"] >= 0
+    names, numbers = np.unique(calls["stream"][used], return_inverse=True)
+    calls["stream"][used] = numbers
+    return workload._replace(calls=calls, n_streams=len(names))
