@@ -1,0 +1,168 @@
+"""The live payload: snapshots and samples in, compact columns for `/api/live` out.
+
+One row a wall second. A full answer (since = 0) holds the whole window, thinned to MAX_ROWS; a later one
+holds only newer rows, so that a refresh of 8 instances stays under 1 kB and of 64 under 10 kB.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from control.present.marks import Mark
+from control.present.units import significant
+
+#: Fleet columns of a row; units as in the snapshot: s, share, workflows/s, tokens/J, W.
+FLEET = ("queued", "p95_s", "slo_attainment", "slo_debt_s", "throughput_wps", "tokens_per_joule", "power_w")
+#: Instance columns of a row.
+INSTANCE = ("queued", "running", "kv_used_fraction", "power_w", "slo_debt_s")
+#: Rows of a full answer at most; more carry no more pixels.
+MAX_ROWS = 360
+#: A hole longer than this (s) breaks the lines instead of being bridged.
+GAP_S = 5.0
+
+_NOW_FLEET = (
+    "p50_s",
+    "tokens_per_s",
+    "running",
+    "active_workflows",
+    "completed",
+    "failed",
+    "refused",
+    "window_s",
+    "power_cap_w",
+)
+_STATIC = ("name", "gpu", "model", "provenance", "max_num_seqs", "kv_capacity_tokens", "power_cap_w", "tdp_w")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a number turns amber or red; the charts draw `debt_s` as a dashed line."""
+
+    attainment_amber: float = 0.99  # share of workflows within their SLO
+    attainment_red: float = 0.95
+    debt_s: float = 240.0  # s of positive SLO debt over the fleet
+    kv_amber: float = 0.85  # share of the KV cache in use
+    kv_red: float = 0.95
+    stale_s: float = 3.0  # age of the data, s
+    down_s: float = 5.0
+
+
+class Row(NamedTuple):
+    """One wall second: `seq` of its snapshot (0: from the samples), epoch s, FLEET and INSTANCE values."""
+
+    seq: int
+    at: float
+    fleet: tuple[float | None, ...]
+    instances: Mapping[str, tuple[float | None, ...]]
+
+
+def row_of_snapshot(payload: Mapping[str, Any]) -> Row:
+    """The row of one snapshot payload."""
+    instances = {i["name"]: tuple(i.get(c) for c in INSTANCE) for i in payload["instances"]}
+    fleet = tuple(payload["fleet"].get(c) for c in FLEET)
+    return Row(int(payload["seq"]), float(payload["at"]), fleet, instances)
+
+
+def rows_of_samples(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+    """The rows of 1 s samples given as columns of equal length (at, scope and the measures), oldest first."""
+    fleets: dict[float, tuple[float | None, ...]] = {}
+    instances: dict[float, dict[str, tuple[float | None, ...]]] = {}
+    fleet_values = zip(*(columns[c] for c in FLEET), strict=True)
+    instance_values = zip(*(columns[c] for c in INSTANCE), strict=True)
+    for at, scope, fleet, instance in zip(
+        columns["at"], columns["scope"], fleet_values, instance_values, strict=True
+    ):
+        if scope == "fleet":
+            fleets[float(at)] = fleet
+        else:
+            instances.setdefault(float(at), {})[str(scope)] = instance
+    return [Row(0, at, fleets[at], instances.get(at, {})) for at in sorted(fleets)]
+
+
+def static_of(payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """What changes rarely: the instances' properties as columns, the fleet, the limits."""
+    rows = payload["instances"]
+    columns = {c: [i.get(c) for i in rows] for c in _STATIC}
+    named = {k: payload.get(k) for k in ("scenario", "fleet_name", "seed", "policies")}
+    return {**named, "instances": columns, "limits": asdict(limits)}
+
+
+def fleet_key(payload: Mapping[str, Any]) -> str:
+    """A short digest of `static_of`: a browser that holds another one asks for a full answer."""
+    facts = [payload.get("scenario"), payload.get("fleet_name"), payload.get("seed")]
+    facts += [[i.get(c) for c in _STATIC] for i in payload["instances"]]
+    return hashlib.sha1(repr(facts).encode(), usedforsecurity=False).hexdigest()[:8]
+
+
+def now_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The current values that no chart draws."""
+    rows, fleet = payload["instances"], payload["fleet"]
+    values = {k: payload.get(k) for k in ("sim_s", "speed", "paused", "policy", "alpha", "load_scale")}
+    return {
+        **{k: _short(v) for k, v in values.items()},
+        **{k: _short(fleet.get(k)) for k in _NOW_FLEET},
+        "state": payload["engine"]["state"],
+        "started_at": int(payload["engine"]["started_at"]),
+        "states": [i["state"][:2] for i in rows],
+        "cached": [round(100 * (i.get("kv_cached_fraction") or 0.0)) for i in rows],
+    }
+
+
+def window_rows(rows: Sequence[Row], since: int, start: float) -> list[Row]:
+    """Rows newer than snapshot `since`; for since = 0 those from `start` (epoch s) on, thinned."""
+    if since > 0:
+        return [r for r in rows if r.seq > since]
+    kept = [r for r in rows if r.at >= start]
+    stride = -(-len(kept) // MAX_ROWS) if kept else 1
+    return with_gaps(kept[::-1][::stride][::-1], stride)
+
+
+def with_gaps(rows: Sequence[Row], stride: int = 1) -> list[Row]:
+    """`rows` with an empty row in each hole longer than GAP_S plus the thinning, so that lines break."""
+    result: list[Row] = []
+    for row in rows:
+        if result and row.at - result[-1].at > GAP_S + stride:
+            result.append(Row(0, result[-1].at + 0.5, (None,) * len(FLEET), {}))
+        result.append(row)
+    return result
+
+
+def columns_of(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    """Rows as columns: `at` [row], `fleet` {column: [row]}, `instances` {column: [instance][row]}."""
+    nothing = (None,) * len(INSTANCE)
+    cells = [[r.instances.get(n, nothing) for r in rows] for n in names]
+    return {
+        "at": [round(r.at, 1) for r in rows],
+        "fleet": {c: [_short(r.fleet[k]) for r in rows] for k, c in enumerate(FLEET)},
+        "instances": {c: [[_short(v[k]) for v in cell] for cell in cells] for k, c in enumerate(INSTANCE)},
+    }
+
+
+def answer(
+    payload: Mapping[str, Any],
+    rows: Sequence[Row],
+    marks: Sequence[Mark],
+    full: bool,
+    limits: Limits,
+) -> dict[str, Any]:
+    """The body of one `/api/live` answer from the newest snapshot and the rows and marks to send."""
+    names = [i["name"] for i in payload["instances"]]
+    body: dict[str, Any] = {
+        "key": fleet_key(payload),
+        "seq": payload["seq"],
+        "full": full,
+        "now": now_of(payload),
+        "rows": columns_of(rows, names),
+        "marks": [[m.id, round(m.at, 1), m.kind, m.label] for m in marks],
+    }
+    if full:
+        body["static"] = static_of(payload, limits)
+    return body
+
+
+def _short(value: Any) -> Any:
+    """Numbers for the wire; NumPy's float64 is a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return significant(value)

@@ -1,0 +1,84 @@
+"""Marks on the time charts: what was changed, by whom it was caused, in a word or two.
+
+The same events make the list of recent changes, so a chart and the audit never disagree.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from control.present.units import number
+
+#: Event kinds that draw a line on every time chart.
+MARKED = frozenset(
+    {
+        "alpha",
+        "policy",
+        "drain",
+        "undrain",
+        "kill",
+        "revive",
+        "speed",
+        "pause",
+        "resume",
+        "load_scale",
+        "engine_started",
+        "engine_recovered",
+        "engine_stopped",
+    }
+)
+
+_LABELS = {
+    "engine_started": "engine start",
+    "engine_recovered": "engine restart",
+    "engine_stopped": "engine stop",
+}
+
+
+class Mark(NamedTuple):
+    """One vertical line: id of its (first) event, wall epoch s, kind and a short label."""
+
+    id: int
+    at: float
+    kind: str
+    label: str
+
+
+def marks_of(events: Iterable[Mapping[str, Any]]) -> list[Mark]:
+    """The marks of event rows, oldest first, with equal kinds within one second merged into one."""
+    rows = sorted((e for e in events if e["kind"] in MARKED), key=lambda e: (e["at"], e["id"]))
+    groups: list[list[Mapping[str, Any]]] = []
+    for event in rows:
+        if groups and _together(groups[-1][0], event):
+            groups[-1].append(event)
+        else:
+            groups.append([event])
+    return [Mark(int(g[0]["id"]), float(g[0]["at"]), str(g[0]["kind"]), _label(g)) for g in groups]
+
+
+def _together(first: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    return bool(first["kind"] == event["kind"] and event["at"] - first["at"] < 1.0)
+
+
+def _label(group: list[Mapping[str, Any]]) -> str:
+    event = group[-1]
+    kind = str(event["kind"])
+    new = value_of(event.get("new"))
+    if kind == "alpha" and isinstance(new, int | float):
+        return f"α {number(new)}"
+    if kind == "speed" and isinstance(new, int | float):
+        return f"speed ×{number(new)}"
+    if kind == "load_scale" and isinstance(new, int | float):
+        return f"load ×{number(new)}"
+    if kind == "policy" and isinstance(new, str):
+        return new
+    if len(group) > 1:
+        return f"{_LABELS.get(kind, kind)} ×{len(group)}"
+    target = event.get("target")
+    return f"{kind} {target}" if target and kind not in _LABELS else _LABELS.get(kind, kind)
+
+
+def value_of(json: object) -> object:
+    """The bare value of an event's `old` or `new` or a command's payload, e.g. {"alpha": 0.2} -> 0.2."""
+    if isinstance(json, Mapping):
+        return next(iter(json.values()), None)
+    return json

@@ -1,0 +1,66 @@
+"""Numbers as an operator reads them: three significant digits, a unit, a true minus, no raw floats."""
+
+import math
+
+#: What stands where there is no number yet.
+NOTHING = "–"
+MINUS = "−"
+
+_STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`value` with `digits` significant digits; whole numbers keep all digits up to 9,999.
+
+    None, nan and infinities give a dash.
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if value == int(value) and abs(value) < 10_000:
+        return _minus(str(int(value)))
+    size = math.floor(math.log10(abs(value)))
+    decimals = max(0, digits - 1 - size)
+    rounded = round(value, digits - 1 - size)
+    return _minus(f"{rounded:,.{decimals}f}")
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """`value` in `unit` with an SI prefix from 1,000 on, e.g. 31300 W -> "31.3 kW".
+
+    Seconds turn into ms, s, min or h; "%" takes a share between 0 and 1.
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if unit == "s":
+        return seconds(value)
+    if unit == "%":
+        return f"{number(value * 100)} %"
+    for step, prefix in _STEPS:
+        if abs(value) >= step:
+            return f"{number(value / step)} {prefix}{unit}"
+    return f"{number(value)} {unit}"
+
+
+def seconds(value: float) -> str:
+    """A duration given in s, in the unit that keeps it between 1 and 1,000."""
+    size = abs(value)
+    if size and size < 1:
+        return f"{number(value * 1e3)} ms"
+    if size < 600:
+        return f"{number(value)} s"
+    if size < 36_000:
+        return f"{number(value / 60)} min"
+    return f"{number(value / 3600)} h"
+
+
+def significant(value: float | None, digits: int = 4) -> float | int | None:
+    """`value` cut to `digits` significant digits for the wire; whole numbers become int, nan None."""
+    if value is None or not math.isfinite(value):
+        return None
+    if value == int(value) and abs(value) < 1e15:
+        return int(value)
+    return float(f"{value:.{digits}g}")
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", MINUS)

@@ -1,0 +1,106 @@
+"""Wording of commands: what was asked, what came of it, and what undoes it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from control.present.marks import value_of
+from control.present.units import number, quantity
+
+#: Kinds whose effect reaches requests in flight: asked about once.
+CONFIRMED = frozenset({"drain", "kill"})
+
+_INVERSE = {"drain": "undrain", "undrain": "drain", "kill": "revive", "revive": "kill", "pause": "resume"}
+_INVERSE["resume"] = "pause"
+_VALUED = frozenset({"alpha", "policy", "speed", "load_scale"})
+_TARGETED = frozenset({"drain", "undrain", "kill", "revive"})
+_NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "policy"}
+_SIGNS = {"pending": "…", "applied": "✓", "refused": "✕"}
+
+
+class Order(NamedTuple):
+    """What to submit: kind, payload and the old value it expects (None: any)."""
+
+    kind: str
+    payload: dict[str, Any]
+    expected: Any = None
+
+
+def order(kind: str, value: Any = None, old: Any = None) -> Order:
+    """The order of a control; `value` is a number, a policy, an instance or the s to step; `old` the replaced."""
+    if kind in _TARGETED:
+        return Order(kind, {"instance": value})
+    if kind in _VALUED:
+        return Order(kind, {kind: value}, old)
+    return Order(kind, {"step_s": value} if kind == "step" else {})
+
+
+def asked(row: Mapping[str, Any]) -> str:
+    """What a command row asked for, e.g. "α 0.2 → 0.35" or "drain h100-0"."""
+    kind, payload = str(row["kind"]), row.get("payload") or {}
+    if kind in _TARGETED:
+        return f"{kind} {payload.get('instance', '')}"
+    if kind == "step":
+        return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
+    if kind not in _VALUED:
+        return kind
+    old, new = value_of(row.get("expected")), value_of(payload)
+    before = f"{_value(kind, old)} → " if old is not None else ""
+    return f"{_NAMES[kind]} {before}{_value(kind, new)}"
+
+
+def outcome(row: Mapping[str, Any]) -> str:
+    """State of a command row with a sign and, where refused, the engine's reason."""
+    state = str(row["state"])
+    reason = f": {row['reason']}" if state == "refused" and row.get("reason") else ""
+    return f"{_SIGNS[state]} {state}{reason}"
+
+
+def inverse(row: Mapping[str, Any]) -> Order | None:
+    """The order that undoes an applied command, None where it cannot be undone (a step, an unknown old value)."""
+    kind, payload = str(row["kind"]), row.get("payload") or {}
+    if row["state"] != "applied":
+        return None
+    if kind in _INVERSE:
+        return order(_INVERSE[kind], payload.get("instance"))
+    old = value_of(row.get("expected"))
+    if kind in _VALUED and old is not None:
+        return order(kind, old, value_of(payload))
+    return None
+
+
+def effect(kind: str, instance: str, running: int, queued: int) -> str:
+    """What pressing the button will do to the calls on `instance`, in one sentence."""
+    if kind == "drain":
+        return (
+            f"Drain {instance}: {_calls(running)} running there finish, {queued} queued move elsewhere, "
+            "and it takes no new ones until it is undrained."
+        )
+    if kind == "kill":
+        return (
+            f"Kill {instance}: {_calls(running)} running there lose their progress and KV cache, and with "
+            f"{queued} queued are placed again elsewhere. It stays down until it is revived."
+        )
+    if kind == "undrain":
+        return f"Undrain {instance}: it takes new calls again."
+    return f"Revive {instance}: it comes back with an empty KV cache."
+
+
+def meanwhile(applied: Any, base: Any, draft: Any) -> str:
+    """The warning shown when the applied value moved away from the one an edit started from, or ""."""
+    if applied == base or draft == base or applied == draft:
+        return ""
+    return f"Someone else changed it meanwhile: {_plain(base)} → {_plain(applied)}. Discard to take it over."
+
+
+def _value(kind: str, value: object) -> str:
+    if isinstance(value, int | float):
+        return f"×{number(value)}" if kind in {"speed", "load_scale"} else number(value)
+    return str(value)
+
+
+def _plain(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else str(value)
+
+
+def _calls(count: int) -> str:
+    return f"{count} call" if count == 1 else f"{count} calls"

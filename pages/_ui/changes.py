@@ -1,0 +1,92 @@
+"""What became of the commands: the line under Apply and the list of recent changes with their undo."""
+
+import time
+from datetime import datetime
+from html import escape
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import streamlit as st
+
+from control.errors import StoreError
+from control.present.changes import Change, changes
+from control.present.units import number
+from control.present.wording import asked, meanwhile, outcome
+from pages._ui import edits
+from pages._ui.look import look
+from pages._ui.source import store
+from storage import commands, readers
+
+SHOWN = 20
+LISTED_S = 24 * 3600.0
+
+
+@st.fragment(run_every=1)
+def command_state() -> None:
+    """Applied values, the newest α or policy command, and a warning when somebody else changed them."""
+    try:
+        snapshot, rows = look().snapshot, commands.recent(store(), SHOWN)
+    except StoreError:
+        snapshot, rows = None, []
+    if snapshot is None or _redraw(snapshot, {r["kind"] for r in rows if r["state"] == "pending"}):
+        st.rerun()
+    newest = next((r for r in rows if r["kind"] in ("alpha", "policy")), None)
+    applied = f"Applied α {number(snapshot['alpha'])}, {snapshot['policy']}"
+    state = newest["state"] if newest else "none"
+    last = f"{outcome(newest)} ({asked(newest)})" if newest else "No change asked for yet"
+    warning = next((w for f in ("alpha", "policy") if (w := _warning(f, snapshot))), "")
+    kind, text = ("conflict", warning) if warning else (state, last)
+    with st.container(key="command-state"):
+        st.html(f'<p class="applied">{escape(applied)}</p><p class="state state-{kind}">{escape(text)}</p>')
+
+
+@st.fragment(run_every=2)
+def recent_changes() -> None:
+    """The newest changes with author, time and a button that takes them back."""
+    try:
+        rows = commands.recent(store(), SHOWN)
+        events = readers.events(store(), time.time() - LISTED_S, SHOWN)
+    except StoreError as error:
+        st.html(f'<p class="note">{escape(str(error))}</p>')
+        return
+    listed = changes(rows, events, SHOWN)
+    if not listed:
+        st.html('<p class="note">Nothing was changed yet. Changes appear here with their author.</p>')
+    for change in listed:
+        _line(change)
+
+
+def _line(change: Change) -> None:
+    with st.container(key=f"change-{change.id}", horizontal=True, gap="small"):
+        st.html(
+            f'<p class="change state-{change.state}"><time>{_clock(change.at)}</time> {escape(change.what)}'
+            f"<span>{escape(change.author)} {escape(change.outcome)}</span></p>"
+        )
+        if change.undo is not None:
+            undo = change.undo
+            value = next(iter(undo.payload.values()), None)
+            args = (undo.kind, value, undo.expected, change.command_id)
+            st.button("Undo", key=f"undo-{change.id}", type="tertiary", on_click=edits.submit, args=args)
+
+
+def _redraw(snapshot: dict[str, Any], pending: set[str]) -> bool:
+    """Whether a control outside this fragment shows something that is no longer so."""
+    shown = (snapshot["paused"], tuple((i["name"], i["state"]) for i in snapshot["instances"]))
+    changed = st.session_state.setdefault("shown", shown) != shown
+    st.session_state["shown"] = shown
+    for field in edits.FIELDS:
+        wanted = field in ("alpha", "policy") or field in pending
+        changed |= edits.follow(field, snapshot[field], wanted)
+    return bool(changed)
+
+
+def _warning(field: str, snapshot: dict[str, Any]) -> str:
+    return meanwhile(snapshot[field], edits.base(field, snapshot[field]), edits.draft(field))
+
+
+def _clock(at: float) -> str:
+    try:
+        zone = ZoneInfo(st.context.timezone or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = ZoneInfo("UTC")
+    return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")

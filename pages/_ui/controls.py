@@ -1,0 +1,109 @@
+"""The control panel: every control writes a command row and nothing else."""
+
+from typing import Any
+
+import streamlit as st
+
+from control.present.wording import CONFIRMED, effect
+from pages._ui import edits
+from pages._ui.look import look
+
+SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
+LOADS = tuple(round(0.25 * k, 2) for k in range(13))
+STEP_S = 10.0
+
+
+@st.fragment
+def scheduler(snapshot: dict[str, Any]) -> None:
+    """α and the policy, edited as a draft and applied together."""
+    alpha = edits.base("alpha", snapshot["alpha"])
+    policy = edits.base("policy", snapshot["policy"])
+    with st.container(key="alpha"):
+        st.slider(
+            "α", 0.0, 1.0, value=float(alpha), step=0.01, key=edits.key("alpha"),
+            help="Weight of an instance's speed against its load when a call is placed.",
+        )  # fmt: skip
+        st.html('<p class="note">0 = balance the load · 1 = fastest GPU</p>')
+    names = _with(snapshot["policies"], policy)
+    with st.container(key="policy"):
+        st.selectbox("Policy", names, index=names.index(policy), key=edits.key("policy"))
+    untouched = edits.draft("alpha") == alpha and edits.draft("policy") == policy
+    with st.container(horizontal=True, gap="small"):
+        st.button("Apply", key="apply", type="primary", disabled=untouched, on_click=_apply)
+        st.button("Discard", key="discard", disabled=untouched, on_click=_discard)
+
+
+@st.fragment
+def run(snapshot: dict[str, Any]) -> None:
+    """Pause, step, speed and load: they take effect at once."""
+    paused = bool(snapshot["paused"])
+    with st.container(horizontal=True, gap="small", key="run-buttons"):
+        if paused:
+            st.button("Resume", key="resume", on_click=edits.submit, args=("resume",), type="primary")
+        else:
+            st.button("Pause", key="pause", on_click=edits.submit, args=("pause",))
+        label = f"Step {STEP_S:g} s"
+        st.button(label, key="step", on_click=edits.submit, args=("step", STEP_S), disabled=not paused)
+    left, right = st.columns(2, gap="small")
+    with left.container(key="speed"):
+        _choice("Speed", "speed", SPEEDS, snapshot["speed"])
+    with right.container(key="load"):
+        _choice("Load", "load_scale", LOADS, snapshot["load_scale"])
+
+
+@st.fragment
+def instances(snapshot: dict[str, Any]) -> None:
+    """Drain, kill and bring back one instance; what reaches running calls is confirmed once."""
+    rows = {i["name"]: i for i in snapshot["instances"]}
+    with st.container(key="instance"):
+        name = st.selectbox("Instance", list(rows), key="instance_name")
+    state = rows[name]["state"]
+    kinds = {"up": ("drain", "kill"), "draining": ("undrain", "kill")}.get(state, ("revive",))
+    with st.container(horizontal=True, gap="small", key="instance-buttons"):
+        for kind in kinds:
+            if st.button(kind.capitalize(), key=kind):
+                _ask(kind, name)
+
+
+def _ask(kind: str, name: str) -> None:
+    if kind not in CONFIRMED:
+        edits.submit(kind, name)
+        return
+    st.dialog(f"{kind.capitalize()} {name}?")(_confirm)(kind, name)
+
+
+def _confirm(kind: str, name: str) -> None:
+    now = look().snapshot or {"instances": []}
+    row = next((i for i in now["instances"] if i["name"] == name), {"running": 0, "queued": 0})
+    st.write(effect(kind, name, row["running"], row["queued"]))
+    with st.container(horizontal=True, gap="small"):
+        if st.button(f"{kind.capitalize()} {name}", key="confirm", type="primary"):
+            edits.submit(kind, name)
+            st.rerun()
+        if st.button("Keep it", key="cancel"):
+            st.rerun()
+
+
+def _choice(label: str, field: str, values: tuple[float, ...], applied: float) -> None:
+    value = edits.base(field, applied)
+    options = sorted(_with(values, value))
+    st.selectbox(
+        label, options, index=options.index(value), key=edits.key(field),
+        format_func=lambda v: f"×{v:g}", on_change=edits.submit_draft, args=(field,),
+    )  # fmt: skip
+
+
+def _with(values: Any, value: Any) -> list[Any]:
+    listed = list(values)
+    return listed if value in listed else [*listed, value]
+
+
+def _apply() -> None:
+    edits.submit_draft("alpha")
+    edits.submit_draft("policy")
+
+
+def _discard() -> None:
+    now = look().snapshot
+    for field in ("alpha", "policy"):
+        edits.reset(field, now[field] if now else st.session_state[f"{field}_base"])

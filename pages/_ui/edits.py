@@ -1,0 +1,66 @@
+"""Drafts of settings beside their applied values: what the viewer is changing, and what it was based on.
+
+A draft follows the applied value until the viewer touches it; then its base stays, goes with the command as
+the expected old value, and a change by somebody else meanwhile becomes visible.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from control.present.wording import order
+from pages._ui.source import store
+from storage import commands
+
+#: The settings an operator edits, by command kind.
+FIELDS = ("alpha", "policy", "speed", "load_scale")
+AUTHOR = "dashboard"
+
+
+def key(field: str) -> str:
+    """Widget key of a field; a new one after each reset, so that the widget takes its value anew."""
+    return f"{field}-{st.session_state.setdefault(f'{field}_round', 0)}"
+
+
+def base(field: str, applied: Any) -> Any:
+    """The value a draft started from; the applied one at first."""
+    return st.session_state.setdefault(f"{field}_base", applied)
+
+
+def draft(field: str) -> Any:
+    """The viewer's value, its base where nothing was touched."""
+    return st.session_state.get(key(field), st.session_state.get(f"{field}_base"))
+
+
+def reset(field: str, applied: Any) -> None:
+    """Forget the draft and show `applied`."""
+    st.session_state[f"{field}_base"] = applied
+    st.session_state[f"{field}_round"] = st.session_state.get(f"{field}_round", 0) + 1
+
+
+def follow(field: str, applied: Any, wanted: bool) -> bool:
+    """Bring an untouched or settled draft to `applied`; True if its widget must be drawn again.
+
+    `wanted`: the draft is still being edited or its command is pending, so it is kept.
+    """
+    started, current = base(field, applied), draft(field)
+    if current == applied:
+        st.session_state[f"{field}_base"] = applied
+        return False
+    if current != started and wanted:
+        return False
+    reset(field, applied)
+    return True
+
+
+def submit(kind: str, value: Any = None, old: Any = None, undo_of: int | None = None) -> None:
+    """Write one command row; the engine decides. Raises SettingError, StoreError."""
+    asked = order(kind, value, old)
+    commands.submit(store(), asked.kind, asked.payload, AUTHOR, expected=asked.expected, undo_of=undo_of)
+
+
+def submit_draft(field: str) -> None:
+    """Submit a field's draft with its base as the expected old value, where they differ."""
+    started, current = st.session_state[f"{field}_base"], draft(field)
+    if current != started:
+        submit(field, current, started)

@@ -1,0 +1,82 @@
+// The board: the instance strip and the four charts with one crosshair through all of them.
+
+import { Charts } from "./charts.js";
+import { Crosshair } from "./crosshair.js";
+import { CHARTS } from "./series.js";
+import { Strip } from "./strip.js";
+import { gpuColours, themeOf } from "./theme.js";
+
+const SKELETON = `
+  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small>all simulated; est. = cost profile estimated, not measured</small></h2><div></div></section>
+  <div class="hw-charts">${CHARTS.map((c) => `
+    <section class="hw-panel" data-testid="chart-${c.key}"><h2>${c.title} <small></small><span class="hw-readout"></span></h2>
+      <div class="hw-plot"><div class="hw-node" role="img" aria-label="${c.title}"></div><i class="hw-cross"></i><div class="hw-tip"></div></div>
+    </section>`).join("")}
+  </div>
+  <button type="button" class="hw-reset" data-testid="zoom-reset" hidden>Zoomed: back to live</button>`;
+
+let loading = null;
+/** Plotly from the wheel, once a page. */
+function plotly() {
+  loading ??= new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = new URL("api/plotly.js", document.baseURI).href;
+    script.onload = () => done(window.Plotly);
+    script.onerror = () => { loading = null; script.remove(); fail(new Error("plotly.js did not load")); };
+    document.head.append(script);
+  });
+  return loading;
+}
+
+export class Board {
+  constructor(root) {
+    root.innerHTML = SKELETON;
+    this.root = root;
+    this.strip = new Strip(root.querySelector(".hw-strip > div"));
+    this.nodes = [...root.querySelectorAll(".hw-node")];
+    this.subs = [...root.querySelectorAll(".hw-charts small")];
+    this.charts = null;
+    this.resized = new ResizeObserver(() => this.resize());
+    this.resized.observe(root);
+  }
+
+  render(feed, full) {
+    this.feed = feed;
+    const theme = themeOf(this.root);
+    const [byType, colours] = gpuColours(feed.static.instances.gpu, theme);
+    this.strip.render(feed, colours);
+    CHARTS.forEach((chart, c) => { if (this.subs[c].textContent !== chart.sub(feed)) this.subs[c].textContent = chart.sub(feed); });
+    if (!this.charts) this.load();
+    else if (full || theme.id !== this.charts.theme?.id) this.charts.draw(feed, theme, byType);
+    else this.charts.extend(feed);
+  }
+
+  load() {
+    if (this.pending) return;
+    this.pending = true;
+    plotly().then((library) => {
+      const reset = this.root.querySelector(".hw-reset");
+      this.charts = new Charts(this.nodes, library, (zoomed) => { reset.hidden = !zoomed; });
+      this.crosshair = new Crosshair(this.root, this.charts, () => this.feed);
+      reset.addEventListener("click", () => this.charts.reset(this.feed));
+      this.render(this.feed, true);
+    }).catch(() => { this.pending = false; });
+  }
+
+  /** A theme switch shows within a second, also while the picture stands still. */
+  status(feed) {
+    if (!this.charts?.ready || !this.root.isConnected) return;
+    const theme = themeOf(this.root);
+    if (theme.id !== this.charts.theme.id) this.render(feed, true);
+  }
+
+  resize() {
+    if (this.charts?.ready && this.nodes[0].clientWidth) this.charts.relayout(this.feed);
+  }
+
+  destroy() {
+    this.resized.disconnect();
+    this.charts?.destroy();
+    this.root.replaceChildren();
+  }
+}

@@ -1,0 +1,145 @@
+// One poller a page: asks /api/live once a second for what is new and keeps the window as columns.
+
+const POLL_MS = 1000;
+const TIMEOUT_MS = 4000;
+export const WINDOWS = [60, 300, 900, 1800];
+
+/** The latest data of the page. Views implement render(feed, full) and status(feed). */
+export class Feed {
+  constructor() {
+    this.views = new Set();
+    this.window = windowOfUrl();
+    this.live = true; // false: the viewer froze the picture
+    this.reachable = true;
+    this.ageAtAnswer = 0;
+    this.answeredAt = performance.now();
+    this.reset();
+    this.timer = null;
+    this.busy = false;
+    document.addEventListener("visibilitychange", () => document.hidden || this.poll());
+  }
+
+  reset() {
+    this.seq = 0;
+    this.key = "";
+    this.at = [];
+    this.fleet = {};
+    this.instances = {};
+    this.marks = [];
+    this.static = null;
+    this.now = null;
+  }
+
+  add(view) {
+    this.views.add(view);
+    if (this.timer === null) {
+      this.timer = setInterval(() => this.tick(), POLL_MS);
+      this.poll();
+    } else if (this.static) {
+      view.render(this, true);
+    }
+  }
+
+  remove(view) {
+    this.views.delete(view);
+    if (this.views.size) return;
+    clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  /** Age of the newest data in s, as far as this browser knows; null before the first answer. */
+  age() {
+    return this.static ? this.ageAtAnswer + (performance.now() - this.answeredAt) / 1000 : null;
+  }
+
+  tick() {
+    for (const view of this.views) view.status(this);
+    if (!document.hidden) this.poll();
+  }
+
+  setWindow(seconds) {
+    this.window = seconds;
+    const url = new URL(location.href);
+    url.searchParams.set("window", String(seconds));
+    history.replaceState(history.state, "", url);
+    this.seq = 0;
+    this.busy = false;
+    this.poll();
+  }
+
+  setLive(live) {
+    this.live = live;
+    for (const view of this.views) {
+      view.status(this);
+      if (live && this.static) view.render(this, true);
+    }
+  }
+
+  async poll() {
+    if (this.busy) return;
+    this.busy = true;
+    const asked = this.window;
+    try {
+      const url = new URL(`api/live?since=${this.seq}&window=${asked}`, document.baseURI);
+      const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+      this.reachable = answer.ok;
+      if (answer.ok && asked === this.window) this.take(await answer.json(), Number(answer.headers.get("X-Data-Age")));
+    } catch {
+      this.reachable = false;
+    }
+    this.busy = false;
+    for (const view of this.views) view.status(this);
+  }
+
+  take(body, age) {
+    if (!body.seq) return;
+    this.ageAtAnswer = age;
+    this.answeredAt = performance.now();
+    if (!body.full && body.key !== this.key) {
+      this.seq = 0; // another fleet: ask for everything
+      return;
+    }
+    const added = body.rows.at.length;
+    if (body.full) this.fill(body);
+    else if (added) this.append(body);
+    this.seq = body.seq;
+    this.now = body.now;
+    if (this.live && (body.full || added)) for (const view of this.views) view.render(this, body.full);
+  }
+
+  fill(body) {
+    this.key = body.key;
+    this.static = body.static;
+    this.at = body.rows.at;
+    this.fleet = body.rows.fleet;
+    this.instances = body.rows.instances;
+    this.marks = body.marks;
+  }
+
+  append(body) {
+    this.at.push(...body.rows.at);
+    for (const [name, column] of Object.entries(body.rows.fleet)) this.fleet[name].push(...column);
+    for (const [name, columns] of Object.entries(body.rows.instances)) {
+      columns.forEach((column, i) => this.instances[name][i].push(...column));
+    }
+    const known = new Set(this.marks.map((m) => m[0]));
+    this.marks.push(...body.marks.filter((m) => !known.has(m[0])));
+    this.trim();
+  }
+
+  /** Drop what left the window; in blocks, so that arrays are not shifted every second. */
+  trim() {
+    const start = this.at[this.at.length - 1] - this.window;
+    const old = this.at.findIndex((t) => t >= start);
+    if (old < 60) return;
+    this.at.splice(0, old);
+    for (const column of Object.values(this.fleet)) column.splice(0, old);
+    for (const columns of Object.values(this.instances)) columns.forEach((c) => c.splice(0, old));
+    this.marks = this.marks.filter((m) => m[1] >= start);
+  }
+}
+
+function windowOfUrl() {
+  const asked = Number(new URL(location.href).searchParams.get("window"));
+  return WINDOWS.includes(asked) ? asked : 300;
+}

@@ -1,0 +1,63 @@
+// Numbers and times as an operator reads them; the same rules as control/present/units.py.
+
+export const NOTHING = "–";
+const STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+
+/** Three significant digits, a true minus; whole numbers keep all digits up to 9,999. */
+export function number(value, digits = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  if (Number.isInteger(value) && Math.abs(value) < 10000) return minus(String(value));
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  const decimals = Math.max(0, digits - 1 - size);
+  const unit = 10 ** Math.max(0, size - digits + 1);
+  const rounded = Math.round(value / unit) * unit;
+  return minus(rounded.toLocaleString("en", {
+    minimumFractionDigits: Math.min(decimals, 12), maximumFractionDigits: Math.min(decimals, 12),
+  }));
+}
+
+/** [figure, unit] with an SI prefix; seconds turn into ms, s, min or h; "%" takes a share. */
+export function quantity(value, unit) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return [NOTHING, unit];
+  if (unit === "s") return seconds(value);
+  if (unit === "%") return [number(value * 100), "%"];
+  const step = STEPS.find(([s]) => Math.abs(value) >= s);
+  return step ? [number(value / step[0]), step[1] + unit] : [number(value), unit];
+}
+
+export const text = (value, unit) => quantity(value, unit).join(" ").trim();
+
+function seconds(value) {
+  const size = Math.abs(value);
+  if (size && size < 1) return [number(value * 1e3), "ms"];
+  if (size < 600) return [number(value), "s"];
+  return size < 36000 ? [number(value / 60), "min"] : [number(value / 3600), "h"];
+}
+
+const minus = (s) => s.replace("-", "−");
+const two = (n) => String(Math.floor(n)).padStart(2, "0");
+
+/** A duration in seconds as h:mm:ss, from a day on with the days in front. */
+export function duration(s) {
+  if (!Number.isFinite(s)) return NOTHING;
+  const days = Math.floor(s / 86400);
+  const clock = `${two((s % 86400) / 3600)}:${two((s % 3600) / 60)}:${two(s % 60)}`;
+  return days ? `${days} d ${clock}` : clock;
+}
+
+/** Local wall time of epoch seconds. */
+export function clock(at) {
+  const d = new Date(at * 1000);
+  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+/** The viewer's time zone as UTC, UTC+2 or UTC−3:30. */
+export function zone() {
+  const minutes = -new Date().getTimezoneOffset();
+  if (!minutes) return "UTC";
+  const rest = Math.abs(minutes) % 60 ? `:${two(Math.abs(minutes) % 60)}` : "";
+  return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}${rest}`;
+}
+
+/** Plotly draws dates in UTC: epoch seconds moved so that its ticks read as local time, ms. */
+export const axisTime = (at) => at * 1000 - new Date(at * 1000).getTimezoneOffset() * 60000;

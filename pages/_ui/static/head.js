@@ -1,0 +1,146 @@
+// The head: title, live badge, alert, time range, and the six numbers that answer "are we fine?".
+
+import { clock, duration, NOTHING, number, quantity, text, zone } from "./format.js";
+import { WINDOWS } from "./feed.js";
+
+const SPARK_POINTS = 120;
+const SPARK_W = 84;
+const SPARK_H = 26;
+
+/** label, column, unit, line below (now, limits), breach (value, limits) -> "", "amber" or "red". */
+const TILES = [
+  ["P95 latency", "p95_s", "s", (n) => `P50 ${text(n.p50_s, "s")}, last ${text(n.window_s, "s")} sim`, () => ""],
+  ["SLO attainment", "slo_attainment", "%", (n, l) => `target ${text(l.attainment_amber, "%")}`, attainment],
+  ["SLO debt", "slo_debt_s", "s", (n, l) => `limit ${text(l.debt_s, "s")}`, (v, l) => (v > l.debt_s ? "red" : v > 0.8 * l.debt_s ? "amber" : "")],
+  ["Throughput", "throughput_wps", "wf/s", (n) => `${text(n.tokens_per_s, "tokens/s")}`, () => ""],
+  ["Queued", "queued", "calls", (n) => `${number(n.running)} running, ${number(n.active_workflows)} workflows`, () => ""],
+  ["Energy yield", "tokens_per_joule", "tokens/J", power, () => ""],
+];
+
+function attainment(value, limits) {
+  if (value === null || value >= limits.attainment_amber) return "";
+  return value < limits.attainment_red ? "red" : "amber";
+}
+
+function power(now, limits, watts) {
+  return now.power_cap_w ? `${text(watts, "W")} of ${text(now.power_cap_w, "W")} cap` : `${text(watts, "W")} drawn, no cap`;
+}
+
+const SKELETON = `
+  <div class="hw-title">
+    <h1>Fleet</h1><span class="hw-name" data-testid="fleet-name"></span>
+    <span class="hw-badge" data-testid="live-badge" role="status">connecting</span>
+    <span class="hw-alert" data-testid="live-alert" role="alert"></span>
+    <span class="hw-sim" data-testid="sim-time"></span>
+    <span class="hw-ranges" role="group" aria-label="Time range"></span>
+    <button type="button" class="hw-toggle" data-testid="live-toggle" aria-pressed="true">Pause view</button>
+  </div>
+  <div class="hw-tiles">${TILES.map(([label, column]) => `
+    <div class="hw-tile" data-testid="tile-${column}">
+      <div class="hw-label">${label}</div>
+      <div class="hw-figure"><b>${NOTHING}</b> <span></span></div>
+      <svg width="${SPARK_W}" height="${SPARK_H}" aria-hidden="true"><path/></svg>
+      <div class="hw-sub">&nbsp;</div>
+    </div>`).join("")}
+  </div>`;
+
+export class Head {
+  constructor(root) {
+    root.innerHTML = SKELETON;
+    this.root = root;
+    this.tiles = [...root.querySelectorAll(".hw-tile")];
+    this.part = (name) => root.querySelector(`.hw-${name}`);
+  }
+
+  controls(feed) {
+    const group = this.part("ranges");
+    if (group.children.length) return;
+    for (const seconds of WINDOWS) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = `${seconds / 60} min`;
+      button.dataset.testid = `range-${seconds}`;
+      button.addEventListener("click", () => { feed.setWindow(seconds); this.status(feed); });
+      group.append(button);
+    }
+    this.part("toggle").addEventListener("click", () => feed.setLive(!feed.live));
+  }
+
+  status(feed) {
+    this.controls(feed);
+    [...this.part("ranges").children].forEach((button, i) => {
+      button.setAttribute("aria-pressed", String(WINDOWS[i] === feed.window));
+    });
+    const toggle = this.part("toggle");
+    toggle.setAttribute("aria-pressed", String(feed.live));
+    setText(toggle, feed.live ? "Pause view" : "Resume view");
+    const [kind, badge, alert] = health(feed);
+    this.part("badge").dataset.kind = kind;
+    setText(this.part("badge"), badge);
+    setText(this.part("alert"), alert);
+    this.part("alert").dataset.kind = kind;
+  }
+
+  render(feed) {
+    const { now, static: fixed } = feed;
+    setText(this.part("name"), `${fixed.fleet_name}, ${fixed.instances.name.length} instances, simulated`);
+    this.part("name").title = `Scenario ${fixed.scenario}, seed ${fixed.seed}: every instance is simulated.`;
+    const paused = now.paused ? "paused" : `×${number(now.speed)}`;
+    setText(this.part("sim"), `${clock(feed.at[feed.at.length - 1])} ${zone()}  ·  sim ${duration(now.sim_s)} ${paused}`);
+    TILES.forEach((tile, i) => this.tile(this.tiles[i], tile, feed));
+    this.status(feed);
+  }
+
+  tile(node, [, column, unit, below, breach], feed) {
+    const values = feed.fleet[column];
+    const value = values[values.length - 1];
+    const [figure, shown] = quantity(value, unit);
+    const limits = feed.static.limits;
+    setText(node.querySelector("b"), figure);
+    setText(node.querySelector(".hw-figure span"), figure === NOTHING ? "" : shown);
+    const watts = feed.fleet.power_w[feed.fleet.power_w.length - 1];
+    setText(node.querySelector(".hw-sub"), below(feed.now, limits, watts));
+    node.dataset.breach = value === null ? "" : breach(value, limits);
+    node.querySelector("path").setAttribute("d", spark(values.slice(-SPARK_POINTS)));
+  }
+
+  destroy() {
+    this.root.replaceChildren();
+  }
+}
+
+/** [kind, badge, alert] from the age of the data and what the engine said last. */
+function health(feed) {
+  const age = feed.age();
+  if (age === null) return feed.reachable ? ["wait", "connecting", ""] : ["red", "no answer", "The dashboard's server does not answer; trying again."];
+  const limits = feed.static.limits;
+  const old = age < 10 ? `${age.toFixed(0)} s` : text(Math.round(age), "s");
+  if (feed.now.state === "compiling") return ["wait", "compiling", "The engine compiles its kernels; it goes on by itself."];
+  if (!feed.reachable && age >= limits.stale_s) return ["red", `no answer ${old}`, "The dashboard's server does not answer. The last data is kept; trying again."];
+  if (age >= limits.down_s) return ["red", `engine down ${old}`, "No news from the engine. The last data is kept. Start it again: headway engine"];
+  if (age >= limits.stale_s) return ["amber", `late ${old}`, ""];
+  if (!feed.live) return ["still", "view paused", ""];
+  if (feed.now.state === "finished") return ["still", `finished ${old}`, ""];
+  return feed.now.paused ? ["still", `engine paused ${old}`, ""] : ["live", `live ${old}`, ""];
+}
+
+/** SVG path of a sparkline; holes in the data are holes in the line. */
+function spark(values) {
+  const known = values.filter((v) => v !== null);
+  if (known.length < 2) return "";
+  const low = Math.min(...known);
+  const span = Math.max(...known) - low || 1;
+  let pen = "M";
+  return values.map((v, i) => {
+    if (v === null) { pen = "M"; return ""; }
+    const x = (i / (values.length - 1)) * SPARK_W;
+    const y = SPARK_H - 2 - ((v - low) / span) * (SPARK_H - 4);
+    const step = `${pen}${x.toFixed(1)} ${y.toFixed(1)}`;
+    pen = "L";
+    return step;
+  }).join("");
+}
+
+function setText(node, value) {
+  if (node.textContent !== value) node.textContent = value;
+}

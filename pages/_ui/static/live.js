@@ -1,0 +1,43 @@
+// Entry of the live component: mounts the head (badge, numbers) or the board (instances, charts) of one feed.
+
+import { Board } from "./board.js";
+import { Feed } from "./feed.js";
+import { Head } from "./head.js";
+
+const feed = new Feed();
+const mounted = new WeakMap();
+const PARTS = { head: Head, board: Board };
+
+/** Load the stylesheet once; nothing is drawn before it is there, so nothing jumps. */
+function stylesheet() {
+  const href = new URL("live.css", import.meta.url).href;
+  let link = document.head.querySelector(`link[href="${href}"]`);
+  if (link?.sheet) return Promise.resolve();
+  if (!link) {
+    link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = href;
+    document.head.append(link);
+  }
+  return new Promise((done) => {
+    link.addEventListener("load", done, { once: true });
+    link.addEventListener("error", done, { once: true });
+  });
+}
+
+/** Called on every run of the page with the same element; the view is made once. Returns its removal. */
+export function mount({ parentElement, data }) {
+  const root = parentElement.querySelector(".hw-live");
+  if (!mounted.has(root)) {
+    const view = new PARTS[data.part](root);
+    mounted.set(root, view);
+    stylesheet().then(() => feed.add(view));
+  }
+  return () => {
+    const view = mounted.get(root);
+    if (root.isConnected || !view) return;
+    mounted.delete(root);
+    feed.remove(view);
+    view.destroy();
+  };
+}

@@ -1,0 +1,50 @@
+// What the four charts draw: one series an instance, or one a GPU type in a large fleet.
+
+import { text } from "./format.js";
+
+/** Above this many instances single lines cannot be told apart. */
+const SINGLE_UP_TO = 12;
+
+/** key, title, column, how a group is summed up, unit, sub title, dashed lines, fixed top of the axis. */
+export const CHARTS = [
+  { key: "queued", title: "Queued calls", column: "queued", stacked: true, unit: "calls", whole: true, sub: () => "calls, stacked", lines: () => [] },
+  {
+    key: "debt", title: "SLO debt", column: "slo_debt_s", stacked: true, unit: "s",
+    sub: (feed) => `s late of the calls now on each instance, fleet limit ${text(feed.static.limits.debt_s, "s")}`,
+    lines: (feed) => [[feed.static.limits.debt_s, "limit", "red"]],
+  },
+  {
+    key: "kv", title: "KV occupancy", column: "kv_used_fraction", stacked: false, unit: "%", scale: 100, top: 100,
+    sub: () => "% of each instance's KV cache",
+    lines: (feed) => [[100 * feed.static.limits.kv_amber, "", "amber"], [100 * feed.static.limits.kv_red, "", "red"]],
+  },
+  {
+    key: "power", title: "GPU power", column: "power_w", stacked: true, unit: "W", sub: () => "W, stacked",
+    lines: (feed) => (feed.now.power_cap_w ? [[feed.now.power_cap_w, "cap", "amber"]] : []),
+  },
+];
+
+/** Series of a fleet, equal GPU types side by side: label, gpu, member rows. */
+export function seriesOf(feed) {
+  const { name, gpu } = feed.static.instances;
+  const types = [...new Set(gpu)];
+  const members = (type) => name.map((_, i) => i).filter((i) => gpu[i] === type);
+  if (name.length > SINGLE_UP_TO) return types.map((type) => ({ label: type, gpu: type, members: members(type), nth: 0 }));
+  return types.flatMap((type) => members(type).map((i, nth) => ({ label: name[i], gpu: type, members: [i], nth })));
+}
+
+/** Value of a series at row `k`: the sum of its members where stacked, else the highest; null in a hole. */
+export function valueAt(feed, chart, series, k) {
+  const values = series.members.map((i) => feed.instances[chart.column][i][k]).filter((v) => v !== null && v !== undefined);
+  if (!values.length) return null;
+  const value = chart.stacked ? values.reduce((a, b) => a + b, 0) : Math.max(...values);
+  return value * (chart.scale ?? 1);
+}
+
+/** Step of an axis with four steps from 0 to above `high`: 1, 2, 2.5 or 5 times a power of ten. */
+export function axisStep(high, whole) {
+  const least = Math.max(high, whole ? 4 : 1e-3) / 4;
+  const decade = 10 ** Math.floor(Math.log10(least));
+  const factors = whole && decade < 10 ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
+  return decade * factors.find((f) => f * decade >= least - 1e-12);
+}
