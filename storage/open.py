@@ -111,7 +111,7 @@ def _create_engine(url: sa.URL) -> sa.Engine:
         connect_args=arguments,
         poolclass=sa.QueuePool,
         json_serializer=_to_json,
-        json_deserializer=orjson.loads,
+        json_deserializer=_from_json,
         **_POOL,
     )
     if sqlite:
@@ -122,6 +122,11 @@ def _create_engine(url: sa.URL) -> sa.Engine:
 
 def _to_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+
+def _from_json(value: Any) -> Any:
+    """SQLite keeps a bare JSON number as a number, not as its text."""
+    return value if isinstance(value, int | float) else orjson.loads(value)
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:

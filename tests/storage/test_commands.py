@@ -1,0 +1,111 @@
+"""What a person asks reaches the engine once, in order, checked at the door."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from control.errors import SettingError
+from storage import commands
+from storage.journal import Batch, Journal
+from storage.open import Store, open_store
+
+GOOD = [
+    ("alpha", {"alpha": 0}),
+    ("alpha", {"alpha": 1.0}),
+    ("policy", {"policy": "hexgen"}),
+    ("pause", {}),
+    ("resume", {}),
+    ("speed", {"speed": 0.1}),
+    ("speed", {"speed": 60}),
+    ("step", {"step_s": 1.5}),
+    ("load_scale", {"load_scale": 3}),
+    *((kind, {"instance": "h100-0"}) for kind in ("drain", "undrain", "kill", "revive")),
+]
+
+
+@pytest.mark.parametrize(("kind", "payload"), GOOD)
+def test_every_kind_within_its_bounds_is_taken(store: Store, kind: str, payload: dict[str, Any]) -> None:
+    number = commands.submit(store, kind, payload, "dashboard")
+    row = commands.get(store, number)
+    assert row is not None
+    assert (row["kind"], row["payload"], row["author"], row["state"]) == (
+        kind,
+        payload,
+        "dashboard",
+        "pending",
+    )
+    assert row["expected"] is None
+    assert row["reason"] is None
+
+
+BAD: list[tuple[str, Any, str]] = [
+    ("alpha", {"alpha": 1.01}, "command alpha, alpha: 1.01 is out of bounds; accepted: a number 0 to 1"),
+    ("alpha", {"alpha": float("nan")}, "nan is out of bounds"),
+    ("alpha", {"alpha": True}, "True is out of bounds"),
+    ("alpha", {"alpha": "0.5"}, "'0.5' is out of bounds"),
+    ("alpha", {}, r'payload {} does not fit; accepted: {"alpha": ...}'),
+    ("alpha", {"alpha": 0.5, "beta": 1}, "does not fit"),
+    ("alpha", None, "payload None does not fit"),
+    ("speed", {"speed": 0.05}, "accepted: a number 0.1 to 60"),
+    ("speed", {"speed": float("inf")}, "out of bounds"),
+    ("step", {"step_s": 0}, "accepted: a number above 0, to 3600"),
+    ("load_scale", {"load_scale": -0.1}, "accepted: a number 0 to 3"),
+    ("policy", {"policy": " "}, "is not a name"),
+    ("kill", {"instance": 3}, "3 is not a name"),
+    ("pause", {"now": True}, "does not fit; accepted: {}"),
+    ("reboot", {}, "unknown kind 'reboot'; accepted: alpha, policy, pause"),
+]
+
+
+@pytest.mark.parametrize(("kind", "payload", "message"), BAD)
+def test_a_bad_command_is_refused_with_what_is_accepted(
+    store: Store, kind: str, payload: Any, message: str
+) -> None:
+    with pytest.raises(SettingError) as caught:
+        commands.submit(store, kind, payload, "cli")
+    assert message in str(caught.value)
+    assert commands.recent(store, 10) == []
+
+
+def test_a_command_without_an_author_is_refused(store: Store) -> None:
+    with pytest.raises(SettingError, match="author"):
+        commands.submit(store, "pause", {}, "")
+
+
+def test_an_undo_names_a_command_that_exists(store: Store) -> None:
+    first = commands.submit(store, "drain", {"instance": "l4-0"}, "dashboard")
+    undo = commands.submit(store, "undrain", {"instance": "l4-0"}, "dashboard", undo_of=first)
+    row = commands.get(store, undo)
+    assert row is not None
+    assert row["undo_of"] == first
+    with pytest.raises(SettingError, match="there is no command 999"):
+        commands.submit(store, "resume", {}, "cli", undo_of=999)
+
+
+def test_the_expected_old_value_travels_with_the_command(store: Store) -> None:
+    for expected in (0.5, "hexgen", False, {"speed": 2}, np.float64(0.25)):
+        number = commands.submit(store, "alpha", {"alpha": np.float64(0.75)}, "cli", expected=expected)
+        row = commands.get(store, number)
+        assert row is not None
+        assert row["expected"] == expected
+        assert row["payload"] == {"alpha": 0.75}
+
+
+def test_commands_wait_in_order_and_list_newest_first(store: Store, journal: Journal) -> None:
+    numbers = [commands.submit(store, "pause", {}, "cli") for _ in range(4)]
+    journal.commit(Batch(0.0, 0.0, outcomes=[{"id": numbers[1], "state": "applied"}]))
+    assert [row["id"] for row in commands.pending(store)] == [numbers[0], *numbers[2:]]
+    assert [row["id"] for row in commands.recent(store, 3)] == numbers[:0:-1]
+    assert commands.get(store, 999) is None
+
+
+def test_the_engine_notices_a_command_from_another_process_and_only_then(url: str, store: Store) -> None:
+    dashboard = open_store(url)
+    before = commands.changed(store)
+    assert commands.changed(store) == before
+    commands.submit(dashboard, "pause", {}, "dashboard")
+    after = commands.changed(store)
+    assert after != before
+    assert commands.changed(store) == after
+    dashboard.close()
