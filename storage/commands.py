@@ -19,6 +19,8 @@ from storage.tables import COMMAND
 
 #: Largest jump of one "step" command, simulated s.
 MAX_STEP_S = 3600.0
+#: Longest name of an author, policy or instance, characters.
+MAX_NAME = 200
 
 
 def submit(
@@ -89,8 +91,9 @@ def _find(connection: sa.Connection, command_id: int) -> dict[str, Any] | None:
 
 
 def _name(what: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise SettingError(f"{what}: {value!r} is not a name; accepted: text that is not empty")
+    if not isinstance(value, str) or not 0 < len(value.strip()) <= MAX_NAME:
+        shown = f"{value!r:.60}"
+        raise SettingError(f"{what}: {shown} is not a name; accepted: text of 1 to {MAX_NAME} characters")
     return value.strip()
 
 

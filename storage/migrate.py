@@ -1,5 +1,6 @@
 """Bring a store's schema to the newest version, safely when several processes start at once."""
 
+import threading
 from pathlib import Path
 
 from alembic import command
@@ -12,6 +13,8 @@ from control.errors import StoreError
 
 #: Any fixed number does: it names our lock among a PostgreSQL server's advisory locks.
 _POSTGRES_LOCK = 0x48454144
+#: Alembic keeps the running migration in a global of the process.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def known_version() -> str:
@@ -27,7 +30,11 @@ def migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         if _is_current(connection):
             return
-    with engine.connect().execution_options(write=True) as connection, connection.begin():
+    with (
+        _ONE_AT_A_TIME,
+        engine.connect().execution_options(write=True) as connection,
+        connection.begin(),
+    ):
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
         if not _is_current(connection):  # another process may have come first

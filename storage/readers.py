@@ -3,6 +3,7 @@
 An empty store gives empty results. Lists are newest first unless said otherwise.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,22 +40,29 @@ def pick_resolution(window_s: float) -> int:
     return next((step for step in (1, 10) if window_s <= step * MAX_POINTS), 60)
 
 
-def samples(store: Store, scope: str | None, since_at: float, resolution_s: int) -> Columns:
+def samples(
+    store: Store,
+    scope: str | None,
+    since_at: float,
+    resolution_s: int,
+    measures: Sequence[str] = MEASURES,
+) -> Columns:
     """Samples from `since_at` (epoch s) on, oldest first, as columns of equal length N.
 
-    Keys: "at", "sim_s" and the measures as (N,) float64 with nan where null, "scope" as (N,) text. `scope`
-    is "fleet" or the name of an instance; None gives all, in order of time, then name.
+    Keys: "at", "sim_s" and the `measures` as (N,) float64 with nan where null, "scope" as (N,) text. `scope`
+    is "fleet" or the name of an instance; None gives all, in order of time, then name. Ask for few measures
+    of a large fleet: the time goes with the numbers read (65 scopes x 900 s: about .3 s for all ten).
     """
-    numbers = ("at", "sim_s", *MEASURES)
+    numbers = ("at", "sim_s", *measures)
     query = sa.select(SAMPLE.c.scope, *(SAMPLE.c[name] for name in numbers))
     query = query.where(SAMPLE.c.resolution_s == resolution_s, SAMPLE.c.at >= since_at)
     if scope is not None:
         query = query.where(SAMPLE.c.scope == scope)
     with store.reading() as connection:
         rows = connection.execute(query.order_by(SAMPLE.c.at, SAMPLE.c.scope)).all()
-    table = np.array([row[1:] for row in rows], dtype=np.float64).reshape(len(rows), len(numbers))
-    columns: Columns = {name: table[:, i] for i, name in enumerate(numbers)}
-    return {"scope": np.array([row[0] for row in rows], dtype=np.str_), **columns}
+    scopes, *values = zip(*rows, strict=True) if rows else [()] * (1 + len(numbers))
+    columns: Columns = {"scope": np.array(scopes, dtype=np.str_)}
+    return columns | {n: np.array(v, dtype=np.float64) for n, v in zip(numbers, values, strict=True)}
 
 
 def events(store: Store, since_at: float, limit: int) -> list[dict[str, Any]]:

@@ -53,6 +53,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("load_scale", {"load_scale": -0.1}, "accepted: a number 0 to 3"),
     ("policy", {"policy": " "}, "is not a name"),
     ("kill", {"instance": 3}, "3 is not a name"),
+    ("kill", {"instance": "x" * 201}, "accepted: text of 1 to 200 characters"),
     ("pause", {"now": True}, "does not fit; accepted: {}"),
     ("reboot", {}, "unknown kind 'reboot'; accepted: alpha, policy, pause"),
 ]

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,16 @@ def test_the_default_store_is_in_the_users_folder_unless_headway_db_says_otherwi
     assert default_url() == "postgresql://elsewhere/headway"
 
 
+def test_a_data_folder_that_cannot_be_made_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.delenv("HEADWAY_DB", raising=False)
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "file" / "headway"))
+    with pytest.raises(StoreError, match="name a place to write with --db or HEADWAY_DB"):
+        open_store()
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
@@ -154,3 +165,19 @@ def test_the_default_store_is_in_the_users_folder_unless_headway_db_says_otherwi
 )
 def test_no_password_is_ever_shown(url: str, shown: str) -> None:
     assert redact_url(url) == shown
+
+
+def test_threads_of_one_process_may_open_a_new_store_at_once(url: str) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        opened = list(threads.map(open_store, [url] * 6))
+    assert [readers.latest_snapshot(each) for each in opened] == [None] * 6
+    for each in opened:
+        each.close()
+
+
+def test_closing_twice_is_harmless_and_leaves_no_log_behind(url: str) -> None:
+    opened = open_store(url)
+    opened.data_version()
+    opened.close()
+    opened.close()
+    assert not Path(url.removeprefix("sqlite:///") + "-wal").exists()

@@ -66,6 +66,7 @@ def test_samples_are_columns_of_one_scope_or_all(store: Store, journal: Journal)
     assert everyone["scope"].tolist() == ["a", "fleet"]
     assert everyone["queued"].tolist() == [13.0, 3.0]
     assert len(readers.samples(store, None, 0.0, 10)["at"]) == 0
+    assert readers.samples(store, "a", 0.0, 1, ["queued"]).keys() == {"scope", "at", "sim_s", "queued"}
 
 
 @pytest.mark.parametrize(

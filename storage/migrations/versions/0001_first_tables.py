@@ -156,10 +156,3 @@ def upgrade() -> None:
     sample_table()
     work_tables()
     run_table()
-
-
-def downgrade() -> None:
-    for name in ("run", "workflow", "decision", "sample", "event", "command"):
-        op.drop_table(name)
-    for name in ("meta", "snapshot", "checkpoint", "lease"):
-        op.drop_table(name)
