@@ -1,0 +1,112 @@
+"""The end of a run: tokens and joules to the calls, blocks to the cache, calls that are done to their workflows."""
+
+from control.jit import compiled
+from control.policy.codes import COMPLETED, DECODE, DECODING, PREFILL
+from control.policy.tables import Table
+from control.twin.kv import grow_kv, publish_shared, release_kv
+from control.twin.world import World
+
+
+@compiled
+def book_run(world: World, i: int) -> float:
+    """Book time and energy of the run that ends now; its joules."""
+    instance, now_s = world.instances[i], world.clock[0]["now_s"]
+    seconds = now_s - instance["run_start_s"]
+    joules = instance["run_w"] * seconds
+    instance["energy_j"] += joules
+    instance["busy_s"] += seconds
+    instance["iterations"] += instance["run_n"]
+    instance["accounted_s"] = now_s
+    instance["last_busy_s"] = now_s
+    instance["idle_after_j"] = 0.0
+    return joules
+
+
+@compiled
+def emit(call: Table, n: int, now_s: float) -> None:
+    """Call generated `n` tokens, the last of them now."""
+    if call["emitted"] == 0:
+        call["first_token_s"] = now_s
+    call["emitted"] += n
+
+
+@compiled
+def step_decode(world: World, i: int, c: int, n: int, joules: float) -> None:
+    """Decoding call `c` went through `n` iterations and drew `joules`."""
+    call = world.calls[c]
+    call["kv"] += n
+    call["energy_j"] += joules
+    grow_kv(world, i, c)
+    emit(call, n, world.clock[0]["now_s"])
+    world.instances[i]["decode_tokens"] += n
+
+
+@compiled
+def step_prefill(world: World, i: int, c: int, joules: float) -> None:
+    """Prefilling call `c` computed its chunk; the last chunk yields a token."""
+    call = world.calls[c]
+    call["kv"] += call["chunk"]
+    call["energy_j"] += joules
+    world.instances[i]["prefill_tokens"] += call["chunk"]
+    call["chunk"] = 0
+    if call["kv"] == call["target"]:
+        call["state"] = DECODE
+        publish_shared(world, i, c)
+        emit(call, 1, world.clock[0]["now_s"])
+
+
+@compiled
+def step_calls(world: World, i: int, joules: float) -> None:
+    """Move every call of the run on; the joules of an iteration are shared by tokens processed."""
+    instance = world.instances[i]
+    n = instance["run_n"] if instance["run"] == DECODING else 1
+    a_token = joules / instance["run_tokens"]
+    for r in range(instance["n_running"]):
+        c = world.running[i, r]
+        if world.calls[c]["state"] == DECODE:
+            step_decode(world, i, c, n, a_token)
+        elif world.calls[c]["state"] == PREFILL and world.calls[c]["chunk"] > 0:
+            step_prefill(world, i, c, a_token * world.calls[c]["chunk"])
+
+
+@compiled
+def leave(world: World, i: int, c: int) -> None:
+    """A completed call leaves its instance."""
+    instance, call = world.instances[i], world.calls[c]
+    call["state"] = COMPLETED
+    release_kv(world, i, c)
+    instance["finished"] += 1
+    unload(instance, call)
+
+
+@compiled
+def unload(instance: Table, call: Table) -> None:
+    """Take a call's estimate off the instance's queued work, which is exactly 0 when nothing is left."""
+    instance["queued_work_s"] -= call["t_comp_s"]
+    if instance["n_waiting"] + instance["n_running"] == 0:
+        instance["queued_work_s"] = 0.0
+
+
+@compiled
+def collect_ended(world: World, i: int) -> int:
+    """Close up the batch over calls that reached their length; their number, rows in `world.ended`."""
+    instance, kept, ended = world.instances[i], 0, 0
+    for r in range(instance["n_running"]):
+        c = world.running[i, r]
+        if world.calls[c]["emitted"] >= world.calls[c]["limit"]:
+            world.ended[ended] = c
+            ended += 1
+        else:
+            world.running[i, kept] = c
+            kept += 1
+    instance["n_running"] = kept
+    for k in range(ended):
+        leave(world, i, world.ended[k])
+    return ended
+
+
+@compiled
+def finish_run(world: World, i: int) -> int:
+    """End the run of instance `i` now; the number of calls that completed, rows in `world.ended`."""
+    step_calls(world, i, book_run(world, i))
+    return collect_ended(world, i)

@@ -1,0 +1,302 @@
+"""The events of the model: a workflow arrives, a run ends, a tool returns; an instance drains, fails, comes back."""
+
+import math
+
+from control.jit import compiled
+from control.policy.budget import learn_step, remaining_s, share_budget_s, use_template
+from control.policy.codes import (
+    ACTIVE,
+    BROKEN,
+    CALL_ENDED,
+    CANCELLED,
+    COMPLETED,
+    DONE,
+    DOWN,
+    IDLE,
+    NO_CAUSE,
+    NO_INSTANCE,
+    PLACED,
+    PLANNED,
+    REFUSED,
+    TOO_LONG,
+    UP,
+    WORKFLOW_ENDED,
+    WORKFLOW_ENDED_ENTRY,
+)
+from control.policy.dispatch import best_instance, estimate_all, score_all
+from control.policy.eligible import count_eligible, fits_any_context
+from control.twin.batching import book_idle, cut_run
+from control.twin.finish import finish_run, unload
+from control.twin.heap import schedule, unschedule
+from control.twin.journal import note
+from control.twin.kv import clear_kv, preempt_kv
+from control.twin.prefixes import drop_prefix
+from control.twin.queue import push_back, push_front, remove
+from control.twin.world import World
+
+
+@compiled
+def mark_dirty(world: World, i: int) -> None:
+    """Have instance `i` planned before time moves on."""
+    if world.instances[i]["dirty"] == 0:
+        world.instances[i]["dirty"] = 1
+        world.dirty[world.clock[0]["n_dirty"]] = i
+        world.clock[0]["n_dirty"] += 1
+
+
+@compiled
+def end_call(world: World, c: int, state: int, cause: int) -> None:
+    """Call `c` ended, whatever the outcome."""
+    call = world.calls[c]
+    call["state"] = state
+    call["cause"] = cause
+    call["finished_s"] = world.clock[0]["now_s"]
+    world.clock[0]["ended_calls"] += 1
+    note(world, CALL_ENDED, c, call["instance"])
+
+
+@compiled
+def leave_group(world: World, c: int) -> None:
+    """Call `c` of the group under way has ended: the group is done when all have, tools included."""
+    call = world.calls[c]
+    workflow = world.workflows[call["workflow"]]
+    workflow["open_calls"] -= 1
+    workflow["group_done_s"] = max(workflow["group_done_s"], call["finished_s"] + call["tool_s"])
+
+
+@compiled
+def refuse(world: World, c: int) -> None:
+    """No instance can take call `c`: it ends here, and its workflow with it unless it goes on."""
+    call = world.calls[c]
+    cause = NO_INSTANCE if fits_any_context(world.instances, call) else TOO_LONG
+    call["instance"] = -1
+    end_call(world, c, REFUSED, cause)
+    leave_group(world, c)
+    workflow = world.workflows[call["workflow"]]
+    if workflow["go_on"] == 0 and workflow["cause"] == NO_CAUSE:
+        workflow["cause"] = cause
+
+
+@compiled
+def record_placement(world: World, c: int, i: int) -> None:
+    """Keep what the decision was taken on: both terms, the score, the runner-up."""
+    call = world.calls[c]
+    other = best_instance(world.instances, world.scores, world.clock[0]["rotation"], i)
+    call["instance"] = i
+    call["placed_s"] = world.clock[0]["now_s"]
+    call["t_comp_s"] = world.t_comp_s[i]
+    call["t_queue_s"] = world.instances[i]["queued_work_s"]
+    call["score"] = world.scores[i]
+    call["runner_up"] = other
+    call["runner_up_score"] = world.scores[other] if other >= 0 else -math.inf
+
+
+@compiled
+def enqueue(world: World, c: int, i: int) -> None:
+    """Put call `c` into the queue of instance `i` and have the instance look at its next batch boundary."""
+    instance, call = world.instances[i], world.calls[c]
+    call["limit"] = min(call["output_tokens"], instance["max_model_len"] - call["input_tokens"])
+    instance["queued_work_s"] += call["t_comp_s"]
+    push_back(world, i, c)
+    if instance["run"] == IDLE:
+        mark_dirty(world, i)
+    else:
+        cut_run(world, i, world.clock[0]["now_s"])
+
+
+@compiled
+def place(world: World, c: int) -> bool:
+    """Dispatch call `c` by the policy in force; whether any instance could take it."""
+    call, clock = world.calls[c], world.clock[0]
+    if count_eligible(world.instances, call) == 0:
+        refuse(world, c)
+        return False
+    estimate_all(world.costs, world.instances, world.steps, call, 0, world.t_comp_s)
+    score_all(world.policy[0], world.instances, call, clock["rotation"], world.t_comp_s, world.scores)
+    i = best_instance(world.instances, world.scores, clock["rotation"], -1)
+    record_placement(world, c, i)
+    clock["rotation"] = (i + 1) % len(world.instances)
+    enqueue(world, c, i)
+    note(world, PLACED, c, i)
+    return True
+
+
+@compiled
+def set_budgets(world: World, w: int, first: int, last: int) -> None:
+    """Give calls first .. last - 1 of a stage that becomes ready their SLO budgets."""
+    workflow, now_s = world.workflows[w], world.clock[0]["now_s"]
+    for c in range(first, last):
+        if c == first or world.calls[c]["step"] != world.calls[c - 1]["step"]:
+            use_template(world.remaining, world.steps, w, world.calls[c]["step"])
+    later_s = remaining_s(world.remaining, world.steps, w)
+    elapsed_s = now_s - workflow["arrival_s"]
+    for c in range(first, last):
+        own_s = world.steps[world.calls[c]["step"]]["mean_exec_s"]
+        world.calls[c]["ready_s"] = now_s
+        world.calls[c]["budget_s"] = share_budget_s(workflow["slo_s"], elapsed_s, own_s, later_s)
+
+
+@compiled
+def group_end(world: World, first: int, end: int) -> int:
+    """Row after the last call of the group that starts at `first`."""
+    last = first + 1
+    while last < end and world.calls[last]["group"] == world.calls[first]["group"]:
+        last += 1
+    return last
+
+
+@compiled
+def end_workflow(world: World, w: int) -> None:
+    """Workflow `w` ends now: done, or broken with its remaining calls cancelled."""
+    workflow, clock = world.workflows[w], world.clock[0]
+    end = workflow["first_call"] + workflow["n_calls"]
+    for c in range(workflow["next_call"], end):
+        if world.calls[c]["state"] == PLANNED:
+            end_call(world, c, CANCELLED, WORKFLOW_ENDED)
+    workflow["state"] = DONE if workflow["cause"] == NO_CAUSE else BROKEN
+    workflow["finished_s"] = clock["now_s"]
+    clock["open_workflows"] -= 1
+    note(world, WORKFLOW_ENDED_ENTRY, w, -1)
+
+
+@compiled
+def start_group(world: World, w: int) -> None:
+    """The next group of workflow `w` becomes ready: budgets, then a placement for each of its calls."""
+    workflow = world.workflows[w]
+    first = workflow["next_call"]
+    last = group_end(world, first, workflow["first_call"] + workflow["n_calls"])
+    workflow["next_call"] = last
+    workflow["open_calls"] = last - first
+    workflow["group_done_s"] = world.clock[0]["now_s"]
+    set_budgets(world, w, first, last)
+    for c in range(first, last):
+        place(world, c)
+
+
+@compiled
+def move_on(world: World, w: int) -> None:
+    """Go on with a workflow none of whose calls is open: wait for its tools, start a group, or end."""
+    workflow = world.workflows[w]
+    end = workflow["first_call"] + workflow["n_calls"]
+    while workflow["open_calls"] == 0:
+        if workflow["next_call"] == end or workflow["cause"] != NO_CAUSE:
+            end_workflow(world, w)
+            return
+        if workflow["group_done_s"] > world.clock[0]["now_s"]:
+            schedule(world.timers, w, workflow["group_done_s"])
+            return
+        start_group(world, w)
+
+
+@compiled
+def on_arrival(world: World) -> None:
+    """The next workflow arrives."""
+    clock = world.clock[0]
+    w = clock["next_workflow"]
+    clock["next_workflow"] += 1
+    clock["open_workflows"] += 1
+    workflow = world.workflows[w]
+    workflow["state"] = ACTIVE
+    workflow["next_call"] = workflow["first_call"]
+    workflow["group_done_s"] = clock["now_s"]
+    move_on(world, w)
+
+
+@compiled
+def on_tool_return(world: World, w: int) -> None:
+    """Tool or think time of workflow `w` is over."""
+    unschedule(world.timers, w)
+    move_on(world, w)
+
+
+@compiled
+def on_run_end(world: World, i: int) -> None:
+    """The run of instance `i` ends: its completed calls move their workflows on, and the batch is planned anew."""
+    ended = finish_run(world, i)
+    world.instances[i]["run"] = IDLE
+    unschedule(world.runs, i)
+    mark_dirty(world, i)
+    for k in range(ended):
+        c = world.ended[k]
+        call = world.calls[c]
+        learn_step(
+            world.costs, world.instances, world.steps, call["step"], call["input_tokens"], call["emitted"]
+        )
+        end_call(world, c, COMPLETED, NO_CAUSE)
+        leave_group(world, c)
+        if world.workflows[call["workflow"]]["open_calls"] == 0:
+            move_on(world, call["workflow"])
+
+
+@compiled
+def take_off(world: World, i: int, c: int) -> None:
+    """Call `c` loses its place on instance `i`, which is going down; what it generated is lost."""
+    call = world.calls[c]
+    call["emitted"], call["kv"], call["chunk"] = 0, 0, 0
+    call["first_token_s"] = -1.0
+    call["restarts"] += 1
+    unload(world.instances[i], call)
+
+
+@compiled
+def abandon_calls(world: World, i: int) -> int:
+    """Take every call off instance `i`; the number of them, rows chained from the old queue in `next`."""
+    instance = world.instances[i]
+    while instance["n_running"] > 0:
+        instance["n_running"] -= 1
+        c = world.running[i, instance["n_running"]]
+        preempt_kv(world, i, c)
+        push_front(world, i, c)
+    return instance["wait_head"]
+
+
+@compiled
+def kill(world: World, i: int) -> None:
+    """Instance `i` fails: its KV is lost, its unfinished calls are placed anew from their beginning."""
+    instance, now_s = world.instances[i], world.clock[0]["now_s"]
+    if instance["state"] == DOWN:
+        return
+    abort_run(world, i)
+    instance["state"] = DOWN
+    c = abandon_calls(world, i)
+    while c >= 0:
+        after = world.calls[c]["next"]
+        remove(world, i, c)
+        if world.calls[c]["remnant"] >= 0:
+            drop_prefix(world, i, world.calls[c]["remnant"])
+        take_off(world, i, c)
+        if not place(world, c) and world.workflows[world.calls[c]["workflow"]]["open_calls"] == 0:
+            move_on(world, world.calls[c]["workflow"])
+        c = after
+    clear_kv(world, i)
+    instance["accounted_s"] = now_s
+
+
+@compiled
+def abort_run(world: World, i: int) -> None:
+    """Stop the run of instance `i` at once: its energy is booked and shared by the calls, its tokens are lost."""
+    instance, now_s = world.instances[i], world.clock[0]["now_s"]
+    if instance["run"] == IDLE:
+        book_idle(world, i, now_s)
+        return
+    seconds = now_s - instance["run_start_s"]
+    joules = instance["run_w"] * seconds
+    instance["energy_j"] += joules
+    instance["busy_s"] += seconds
+    instance["last_busy_s"] = now_s
+    instance["idle_after_j"] = 0.0
+    for r in range(instance["n_running"]):
+        world.calls[world.running[i, r]]["energy_j"] += joules / instance["n_running"]
+    instance["run"] = IDLE
+    unschedule(world.runs, i)
+
+
+@compiled
+def revive(world: World, i: int) -> None:
+    """Instance `i` is back, empty, or ends its drain."""
+    instance = world.instances[i]
+    if instance["state"] == DOWN:
+        instance["accounted_s"] = world.clock[0]["now_s"]
+        instance["run"] = IDLE
+    instance["state"] = UP
+    mark_dirty(world, i)

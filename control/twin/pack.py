@@ -1,0 +1,253 @@
+"""Build a world: a fleet, a workload and a policy as the tables a run moves."""
+
+import numpy as np
+
+from control.errors import SettingError
+from control.jit import compiled
+from control.model.fleet import Fleet, InstanceSpec, capacity
+from control.model.hardware import CostTable, cost_table, profile
+from control.model.templates import (
+    DECLARED_WEIGHT,
+    DROPS,
+    STEP_HISTORY,
+    TEMPLATES,
+    UNKNOWN_STEP,
+    UNKNOWN_WEIGHT,
+)
+from control.model.workload import Workload
+from control.policy.budget import refresh_step
+from control.policy.codes import policy_codes
+from control.policy.tables import (
+    CALL_STATE,
+    CLOCK,
+    INSTANCE,
+    JOURNAL,
+    POLICY,
+    PREFIX,
+    PROFILE,
+    STEP,
+    WORKFLOW_STATE,
+    Costs,
+    Floats,
+    Ints,
+    Table,
+)
+from control.twin.heap import new_heap
+from control.twin.slo import base_slos_s
+from control.twin.world import World
+
+CARRIED = ("group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens")
+CARRIED += ("history_tokens", "tool_s", "draw_a", "draw_b", "workflow")
+QUEUE_FLOOR = 0.1  # floor of t_queue in units of t_comp (HexGen-Flow leaves it open)
+
+
+def policy_table(name: str, alpha: float) -> Table:
+    """The policy in force. SettingError: an unknown name, or alpha outside [0, 1]."""
+    if not 0.0 <= alpha <= 1.0:
+        raise SettingError(f"alpha = {alpha}: expected a number from 0 (balance the load) to 1 (fastest GPU)")
+    row = np.zeros(1, POLICY)
+    row["dispatch"], row["queue"] = policy_codes(name)
+    row["alpha"] = alpha
+    row["floor"] = QUEUE_FLOOR
+    return row
+
+
+def profile_key(spec: InstanceSpec) -> tuple[object, ...]:
+    """What decides an instance's costs: instances of equal key share one profile row."""
+    return spec.gpu, spec.model, spec.gpus, spec.kv_tokens, spec.power_cap_w
+
+
+def cost_tables(fleet: Fleet) -> tuple[Costs, dict[tuple[object, ...], int]]:
+    """Costs of every profile in the fleet, and the profile row of each key."""
+    seqs = max(spec.max_num_seqs for spec in fleet.instances)
+    tokens = max(spec.max_num_batched_tokens for spec in fleet.instances)
+    rows: dict[tuple[object, ...], int] = {}
+    tables: list[CostTable] = []
+    for spec in fleet.instances:
+        if profile_key(spec) not in rows:
+            rows[profile_key(spec)] = len(tables)
+            found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
+            tables.append(cost_table(found, seqs, tokens, spec.power_cap_w))
+    costs = Costs(
+        np.concatenate([profile_row(table) for table in tables]),
+        np.stack([table.decode_ms for table in tables]),
+        np.stack([table.mix_ms for table in tables]),
+        np.stack([table.power_w for table in tables]),
+    )
+    return costs, rows
+
+
+def profile_row(table: CostTable) -> Table:
+    """The scalars of one cost table as a PROFILE row."""
+    row = np.zeros(1, PROFILE)
+    row["kv_ms_0"], row["kv_ms_1"] = table.decode_kv_ms
+    for name in PROFILE.names or ():
+        if hasattr(table, name):
+            row[name] = getattr(table, name)
+    return row
+
+
+def instance_table(fleet: Fleet, rows: dict[tuple[object, ...], int]) -> Table:
+    """One INSTANCE row per spec, idle and empty.
+
+    Raises:
+        SettingError: an instance admits more sequences than it has tokens an iteration.
+    """
+    table = np.zeros(len(fleet.instances), INSTANCE)
+    for field in ("wait_head", "wait_tail", "lru_head", "lru_tail"):
+        table[field] = -1
+    for row, spec in zip(table, fleet.instances, strict=True):
+        if spec.max_num_seqs > spec.max_num_batched_tokens:
+            raise SettingError(
+                f"{spec.name}: max_num_seqs = {spec.max_num_seqs}: expected at most max_num_batched_tokens = "
+                f"{spec.max_num_batched_tokens}"
+            )
+        fill_instance(row, spec)
+        row["profile"] = rows[profile_key(spec)]
+    return table
+
+
+def fill_instance(row: Table, spec: InstanceSpec) -> None:
+    """Copy a spec's settings and its KV capacity into its row."""
+    kv_tokens, max_model_len = capacity(spec)
+    row["max_num_seqs"] = spec.max_num_seqs
+    row["max_num_batched_tokens"] = spec.max_num_batched_tokens
+    row["block_size"] = spec.block_size
+    row["blocks"] = kv_tokens // spec.block_size
+    row["free"] = row["blocks"]
+    row["watermark"] = int(spec.watermark * row["blocks"])
+    row["max_model_len"] = min(max_model_len, row["blocks"] * spec.block_size)
+    row["caching"] = int(spec.prefix_caching)
+    row["host_ms"] = spec.host_overhead_ms
+
+
+def step_table(steps: tuple[str, ...]) -> Table:
+    """One STEP row per kind of call, with what is declared of it."""
+    table = np.zeros(len(steps), STEP)
+    table["drops"] = -1
+    for row, name in zip(table, steps, strict=True):
+        row["mean_input"], row["mean_output"] = STEP_HISTORY.get(name, UNKNOWN_STEP)
+        row["seen"] = DECLARED_WEIGHT if name in STEP_HISTORY else UNKNOWN_WEIGHT
+        if DROPS.get(name) in steps:
+            row["drops"] = steps.index(DROPS[name])
+    return table
+
+
+def template_table(kinds: tuple[str, ...], steps: tuple[str, ...]) -> Ints:
+    """Entries of each kind's declared template by step, [kinds, steps]; zeros where none is declared."""
+    counts = [[TEMPLATES.get(kind, {}).get(step, 0) for step in steps] for kind in kinds]
+    return np.array(counts, np.int64).reshape(len(kinds), len(steps))
+
+
+def call_table(workload: Workload) -> Table:
+    """One CALL_STATE row per call, none of them ready."""
+    table = np.zeros(len(workload.calls), CALL_STATE)
+    for name in CARRIED:
+        table[name] = workload.calls[name]
+    streams = workload.calls["stream"]
+    table["stream_key"] = np.where(streams >= 0, streams.astype(np.int64) + workload.n_shared, -1)
+    first = workload.workflows["first_call"][workload.calls["workflow"]]
+    table["uid"] = workload.workflows["id"][workload.calls["workflow"]] * 100_000 + np.arange(len(table)) - first
+    for field in ("instance", "next", "prev", "runner_up", "remnant", "base_key"):
+        table[field] = -1
+    for field in ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s"):
+        table[field] = -1.0
+    return table
+
+
+def workflow_table(workload: Workload) -> Table:
+    """One WORKFLOW_STATE row per workflow, none arrived."""
+    table = np.zeros(len(workload.workflows), WORKFLOW_STATE)
+    for name in ("id", "arrival_s", "slo_s", "tenant", "kind", "first_call", "n_calls", "go_on"):
+        table[name] = workload.workflows[name]
+    table["finished_s"] = -1.0
+    return table
+
+
+@compiled
+def refresh_steps(costs: Costs, instances: Table, steps: Table) -> None:
+    """Bring t_k of every step up to date."""
+    for k in range(len(steps)):
+        refresh_step(costs, instances, steps, k)
+
+
+def clock_table(workload: Workload, exact: bool) -> Table:
+    """The clock at zero."""
+    clock = np.zeros(1, CLOCK)
+    clock["exact"] = int(exact)
+    clock["n_shared"] = workload.n_shared
+    clock["first_arrival_s"] = workload.workflows["arrival_s"][0] if len(workload.workflows) else 0.0
+    return clock
+
+
+def prefix_pool(n_instances: int, n_keys: int, n_calls: int) -> int:
+    """Entries that can exist at once: one per instance and key, one remnant per call."""
+    return n_instances * n_keys + n_calls + 1
+
+
+def build_world(
+    workload: Workload,
+    fleet: Fleet,
+    policy: str,
+    alpha: float = 0.5,
+    exact: bool = False,
+    journal: bool = False,
+) -> World:
+    """A world at time 0 with `workload` about to arrive.
+
+    Args:
+        workload: arranged: arrivals set and sorted, draws filled.
+        fleet: its instances, all up and empty.
+        policy: a name of policy.codes.POLICIES.
+        alpha: weight of execution cost against load in the dispatch score, 0 to 1.
+        exact: one event per iteration (reference mode) instead of fast-forward.
+        journal: keep a journal, which the driver must drain.
+
+    Raises:
+        SettingError: an unknown policy, alpha out of bounds, or contradictory engine settings.
+    """
+    costs, rows = cost_tables(fleet)
+    instances = instance_table(fleet, rows)
+    steps = step_table(workload.steps)
+    refresh_steps(costs, instances, steps)
+    workflows, calls = workflow_table(workload), call_table(workload)
+    fill_slos(workload, workflows, calls, costs, instances, steps)
+    n, keys = len(instances), workload.n_shared + workload.n_streams
+    pool = prefix_pool(n, keys, len(calls))
+    seats = int(instances["max_num_seqs"].max())
+    clock = clock_table(workload, exact)
+    clock["n_free_prefixes"] = pool
+    return World(
+        clock=clock,
+        policy=policy_table(policy, alpha),
+        costs=costs,
+        instances=instances,
+        workflows=workflows,
+        calls=calls,
+        steps=steps,
+        remaining=template_table(workload.kinds, workload.steps)[workflows["kind"]],
+        running=np.full((n, seats), -1, np.int64),
+        prefixes=np.zeros(pool, PREFIX),
+        free_prefixes=np.arange(pool)[::-1].copy(),
+        slots=np.full((n, max(keys, 1)), -1, np.int64),
+        runs=new_heap(n),
+        timers=new_heap(max(len(workflows), 1)),
+        dirty=np.zeros(n, np.int64),
+        ended=np.zeros(seats, np.int64),
+        t_comp_s=np.zeros(n),
+        scores=np.zeros(n),
+        journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
+    )
+
+
+def fill_slos(
+    workload: Workload, workflows: Table, calls: Table, costs: Costs, instances: Table, steps: Table
+) -> None:
+    """Derive the SLO of every workflow that declares none: slo_scale x base."""
+    wanted = np.isnan(workload.workflows["slo_s"])
+    if not wanted.any():
+        return
+    templates = template_table(workload.kinds, workload.steps)
+    template_s: Floats = templates @ steps["mean_exec_s"]
+    bases = base_slos_s(costs, instances, workflows, calls, template_s)
+    workflows["slo_s"][wanted] = (workload.workflows["slo_scale"] * bases)[wanted]

@@ -1,0 +1,81 @@
+"""A world: every table of a fleet at one moment. A fork is a copy of the changing ones."""
+
+from typing import NamedTuple
+
+from control.jit import borrowed, compiled
+from control.policy.tables import Costs, Floats, Ints, Table
+from control.twin.heap import Heap
+
+
+class World(NamedTuple):
+    """Tables of n instances, w workflows, c calls, s steps and k prefix keys."""
+
+    clock: Table  # CLOCK [1]
+    policy: Table  # POLICY [1]
+    costs: Costs  # never changed by a run
+    instances: Table  # INSTANCE [n]
+    workflows: Table  # WORKFLOW_STATE [w], sorted by arrival
+    calls: Table  # CALL_STATE [c], grouped by workflow
+    steps: Table  # STEP [s]
+    remaining: Ints  # [w, s] entries left of each workflow's template
+    running: Ints  # [n, max_num_seqs] calls in the batch, in order of admission
+    prefixes: Table  # PREFIX [pool]
+    free_prefixes: Ints  # [pool] stack of unused rows of `prefixes`
+    slots: Ints  # [n, k] row of `prefixes` by instance and key, -1: not cached
+    runs: Heap  # [n] end of each instance's run
+    timers: Heap  # [w] when a workflow's tool time ends
+    dirty: Ints  # [n] instances at a batch boundary
+    ended: Ints  # [max_num_seqs] scratch: calls that ended in a run
+    t_comp_s: Floats  # [n] scratch
+    scores: Floats  # [n] scratch
+    journal: Table  # JOURNAL [capacity]; empty: not kept
+
+
+def fork(world: World) -> World:
+    """An independent copy; the costs, which no run changes, stay shared."""
+    return World(*(value if name == "costs" else copied(value) for name, value in world._asdict().items()))
+
+
+def copied(value: Table | Heap) -> Table | Heap:
+    """A copy of an array or of a heap's arrays."""
+    return Heap(*(part.copy() for part in value)) if isinstance(value, Heap) else value.copy()
+
+
+@compiled
+def borrowed_costs(costs: Costs) -> Costs:
+    """The costs as borrowed arrays."""
+    return Costs(
+        borrowed(costs.profiles), borrowed(costs.decode_ms), borrowed(costs.mix_ms), borrowed(costs.power_w)
+    )
+
+
+@compiled
+def borrowed_heap(heap: Heap) -> Heap:
+    """The heap as borrowed arrays."""
+    return Heap(borrowed(heap.time), borrowed(heap.order), borrowed(heap.place), borrowed(heap.size))
+
+
+@compiled
+def borrowed_world(world: World) -> World:
+    """The same tables, borrowed: for use inside one compiled call whose caller keeps `world`."""
+    return World(
+        borrowed(world.clock),
+        borrowed(world.policy),
+        borrowed_costs(world.costs),
+        borrowed(world.instances),
+        borrowed(world.workflows),
+        borrowed(world.calls),
+        borrowed(world.steps),
+        borrowed(world.remaining),
+        borrowed(world.running),
+        borrowed(world.prefixes),
+        borrowed(world.free_prefixes),
+        borrowed(world.slots),
+        borrowed_heap(world.runs),
+        borrowed_heap(world.timers),
+        borrowed(world.dirty),
+        borrowed(world.ended),
+        borrowed(world.t_comp_s),
+        borrowed(world.scores),
+        borrowed(world.journal),
+    )
