@@ -11,6 +11,7 @@ from control.workload.history import at_least_one, capped_history
 from control.workload.table import Floats, Ints, Table, read_table
 
 COLUMNS = ("trace", "agent", "i", "t", "in_tok", "out_tok", "shared_prefix_blocks", "think_time")
+_OPTIONAL = ("api_time", "stop")
 BLOCK_TOKENS = 64
 MAIN = "main"
 
@@ -38,13 +39,14 @@ def read_coding(path: str, text: str) -> Workload:
     are one parallel group. tool_s = think_time of the agent's next request, less what sub-agents fill.
     Raises TraceError.
     """
-    table = read_table(path, text, COLUMNS)
+    table = read_table(path, text, COLUMNS, _OPTIONAL)
     trace, ids = number(table.label("trace"))
     agent = table.label("agent")
-    sub = np.array([name != MAIN for name in agent])
-    stream, streams = number(zip(trace.tolist(), agent, strict=True))
+    sub = np.array(agent) != MAIN
+    name, names = number(agent)
+    stream, streams = number((trace * len(names) + name).tolist())
     place = table.whole("i")
-    order = np.lexsort((in_rank(in_order(table, stream, place, "i")), sub, trace))
+    order = np.lexsort((_rank(in_order(table, stream, place, "i")), sub, trace))
     rows = _rows(table, order, trace, stream, sub)
     group, tool_s = _groups(rows)
     inputs = table.whole("in_tok", low=1)[order]
@@ -56,12 +58,25 @@ def read_coding(path: str, text: str) -> Workload:
     calls["step"], calls["tool_s"] = rows.sub, tool_s
     calls["input_tokens"], calls["output_tokens"] = inputs, outputs
     calls["history_tokens"] = capped_history(rows.stream, claimed, inputs, outputs)
-    names = (("agent",), ("default",), _STEPS)
     problems += _blank_note(table) + order_note(order, table, "i")
-    return settle(Workload(path, "agents", workflows, calls, *names, 0, len(streams), _texts(ids), problems))
+    return settle(
+        Workload(
+            path,
+            "agents",
+            workflows,
+            calls,
+            ("agent",),
+            ("default",),
+            _STEPS,
+            0,
+            len(streams),
+            _texts(ids),
+            problems,
+        )
+    )
 
 
-def in_rank(order: Ints) -> Ints:
+def _rank(order: Ints) -> Ints:
     """The place of each row in `order`."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

@@ -102,8 +102,10 @@ def _calls(path: str, line: int, fields: jsonl.Fields, kind: str, row: int) -> l
     groups = [call.group for call in calls]
     if groups != sorted(groups):
         raise TraceError(path, line, f"group = {jsonl.shorten(groups)}: expected groups in rising order")
-    dense, _ = number(groups)
-    return [call._replace(group=int(group)) for call, group in zip(calls, dense, strict=True)]
+    if groups[0] == 0 and groups[-1] < len(set(groups)):
+        return calls
+    dense = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+    return [call._replace(group=dense[call.group]) for call in calls]
 
 
 def _call(path: str, line: int, call: Any, kind: str, row: int, place: int) -> _Call:
@@ -157,7 +159,9 @@ def _tables(path: str, heads: list[_Head], calls: list[_Call]) -> Workload:
     same = ("workflow", "group", "input_tokens", "output_tokens", "stream", "history_tokens", "tool_s")
     for field in (*same, "shared_tokens"):
         table[field] = [getattr(call, field) for call in calls]
-    table["step"], steps = number(step_name(call.stage) for call in calls)
+    stage, stages = number(call.stage for call in calls)
+    step, steps = number(step_name(str(name)) for name in stages)
+    table["step"] = step[stage]
     table["shared_key"] = _shared_keys(calls)
     ids = _ids(workflows, heads)
     names = [tuple(str(name) for name in part) for part in (kinds, tenants, steps)]
