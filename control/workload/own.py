@@ -3,11 +3,12 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from control.errors import TraceError
 from control.model.workload import Workload, empty_calls, empty_workflows
 from control.workload import jsonl
-from control.workload.build import number, settle
+from control.workload.build import dense_streams, number, settle
 from control.workload.prompts import step_name
 from control.workload.table import MOST
 
@@ -23,6 +24,10 @@ CALL_KEYS = (
     "history_tokens",
     "tool_s",
 )
+
+
+#: Shared keys keep the numbers the file gives them, so the largest bounds the tables of a run.
+_MOST_KEY = 999_999
 
 
 class _Call(NamedTuple):
@@ -127,7 +132,7 @@ def _call(path: str, line: int, call: Any, kind: str, row: int, place: int) -> _
         kind,
         inputs,
         jsonl.whole(path, line, call, "output_tokens", low=1),
-        tokens("shared_key", -1, MOST),
+        tokens("shared_key", -1, _MOST_KEY),
         tokens("shared_prefix_tokens", 0, inputs),
         stream,
         tokens("history_tokens", 0, inputs),
@@ -163,10 +168,25 @@ def _tables(path: str, heads: list[_Head], calls: list[_Call]) -> Workload:
     step, steps = number(step_name(str(name)) for name in stages)
     table["step"] = step[stage]
     table["shared_key"] = _shared_keys(calls)
+    problems = _leave_a_token(table)
     ids = _ids(workflows, heads)
     names = [tuple(str(name) for name in part) for part in (kinds, tenants, steps)]
-    n_shared, n_streams = (int(table[field].max()) + 1 for field in ("shared_key", "stream"))
-    return Workload(path, "headway", workflows, table, names[0], names[1], names[2], n_shared, n_streams, ids)
+    n_shared = int(table["shared_key"].max()) + 1
+    return dense_streams(
+        Workload(path, "headway", workflows, table, names[0], names[1], names[2], n_shared, 0, ids, problems)
+    )
+
+
+def _leave_a_token(table: npt.NDArray[np.void]) -> tuple[str, ...]:
+    """Cut prefixes that cover the whole input by one token, and the line for `problems`."""
+    whole = np.zeros(len(table), np.bool_)
+    for field in ("shared_tokens", "history_tokens"):
+        most = table["input_tokens"] - 1
+        whole |= table[field] > most
+        table[field] = np.minimum(table[field], most)
+    table["shared_key"][table["shared_tokens"] == 0] = -1
+    count = int(whole.sum())
+    return (f"{count} calls whose prefix is the whole input; cut by one token",) if count else ()
 
 
 def _shared_keys(calls: list[_Call]) -> list[int]:
@@ -182,7 +202,7 @@ def _shared_keys(calls: list[_Call]) -> list[int]:
     return keys
 
 
-def _ids(workflows: Any, heads: list[_Head]) -> tuple[str, ...]:
+def _ids(workflows: npt.NDArray[np.void], heads: list[_Head]) -> tuple[str, ...]:
     """Whole-number ids go to the table; names, where there is one, make all of them names."""
     if all(isinstance(head.id, int) for head in heads):
         workflows["id"] = [head.id for head in heads]
