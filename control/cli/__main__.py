@@ -1,0 +1,7 @@
+"""`python -m control.cli`: the `headway` command where no script is installed."""
+
+import sys
+
+from control.cli.main import main
+
+sys.exit(main())
