@@ -1,5 +1,6 @@
 """Finite generated workloads by name: a generator or a scenario."""
 
+import math
 from dataclasses import replace
 
 from control.errors import SettingError
@@ -9,6 +10,10 @@ from control.workload.arrivals import arrange
 from control.workload.build import dense_streams, merge, part
 from control.workload.scenarios import scenario, scenario_names, window
 from control.workload.text2sql import text2sql
+from control.workload.windows import WINDOW_S
+
+#: Two weeks of minutes: a slower rate than fills them is a slip.
+_MOST_WINDOWS = 20_000
 
 _GENERATORS = ("text2sql", "agents", "coding-agents")
 
@@ -42,10 +47,13 @@ def scenario_start(name: str, n: int, seed: int, rate: float | None = None) -> W
     """The first `n` workflows of a scenario. Raises SettingError."""
     known = scenario(name)
     if rate is not None:
-        if not rate > 0:
-            raise SettingError(f"rate = {rate}: expected a number > 0")
         known = replace(known, rate=rate)
+    least = n / (WINDOW_S * _MOST_WINDOWS)
+    if not least <= known.rate < math.inf:
+        raise SettingError(f"rate = {rate}: expected a finite number >= {least:.2g} for {n} workflows")
     parts: list[Workload] = []
-    while sum(len(piece.workflows) for piece in parts) < n:
+    found = 0
+    while found < n:
         parts.append(window(known, seed, len(parts)))
+        found += len(parts[-1].workflows)
     return dense_streams(part(merge(parts, known.name, one_prompt_set=True), 0, n))
