@@ -24,7 +24,7 @@ else:
     with board:
         live("board")
     with control:
-        with panel("scheduler", "Scheduler"):
+        with panel("scheduler", "Scheduler α and policy"):
             controls.scheduler(seen.snapshot)
             changes.command_state()
         with panel("run", "Simulation"):

@@ -6,7 +6,6 @@ The same events make the list of recent changes, so a chart and the audit never 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from control.present.units import number
 
 #: Event kinds that draw a line on every time chart.
 MARKED = frozenset(
@@ -64,11 +63,11 @@ def _label(group: list[Mapping[str, Any]]) -> str:
     kind = str(event["kind"])
     new = value_of(event.get("new"))
     if kind == "alpha" and isinstance(new, int | float):
-        return f"α {number(new)}"
+        return f"α {new:.2f}"
     if kind == "speed" and isinstance(new, int | float):
-        return f"speed ×{number(new)}"
+        return f"speed ×{new:g}"
     if kind == "load_scale" and isinstance(new, int | float):
-        return f"load ×{number(new)}"
+        return f"load ×{new:g}"
     if kind == "policy" and isinstance(new, str):
         return new
     if len(group) > 1:

@@ -37,7 +37,8 @@ def quantity(value: float | None, unit: str) -> str:
         return f"{number(value * 100)} %"
     for step, prefix in _STEPS:
         if abs(value) >= step:
-            return f"{number(value / step)} {prefix}{unit}"
+            space = " " if len(unit) > 2 else ""
+            return f"{number(value / step)} {prefix}{space}{unit}"
     return f"{number(value)} {unit}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from control.present.marks import value_of
-from control.present.units import number, quantity
+from control.present.units import quantity
 
 #: Kinds whose effect reaches requests in flight: asked about once.
 CONFIRMED = frozenset({"drain", "kill"})
@@ -94,12 +94,12 @@ def meanwhile(applied: Any, base: Any, draft: Any) -> str:
 
 def _value(kind: str, value: object) -> str:
     if isinstance(value, int | float):
-        return f"×{number(value)}" if kind in {"speed", "load_scale"} else number(value)
+        return f"×{value:g}" if kind in {"speed", "load_scale"} else f"{value:.2f}"
     return str(value)
 
 
 def _plain(value: Any) -> str:
-    return number(value) if isinstance(value, int | float) else str(value)
+    return f"{value:.2f}" if isinstance(value, int | float) else str(value)
 
 
 def _calls(count: int) -> str:

@@ -10,7 +10,6 @@ import streamlit as st
 
 from control.errors import StoreError
 from control.present.changes import Change, changes
-from control.present.units import number
 from control.present.wording import asked, meanwhile, outcome
 from pages._ui import edits
 from pages._ui.look import look
@@ -31,7 +30,7 @@ def command_state() -> None:
     if snapshot is None or _redraw(snapshot, {r["kind"] for r in rows if r["state"] == "pending"}):
         st.rerun()
     newest = next((r for r in rows if r["kind"] in ("alpha", "policy")), None)
-    applied = f"Applied α {number(snapshot['alpha'])}, {snapshot['policy']}"
+    applied = f"Applied α {snapshot['alpha']:.2f}, {snapshot['policy']}"
     state = newest["state"] if newest else "none"
     last = f"{outcome(newest)} ({asked(newest)})" if newest else "No change asked for yet"
     warning = next((w for f in ("alpha", "policy") if (w := _warning(f, snapshot))), "")

@@ -21,12 +21,14 @@ def scheduler(snapshot: dict[str, Any]) -> None:
     with st.container(key="alpha"):
         st.slider(
             "α", 0.0, 1.0, value=float(alpha), step=0.01, key=edits.key("alpha"),
-            help="Weight of an instance's speed against its load when a call is placed.",
+            label_visibility="collapsed",
         )  # fmt: skip
         st.html('<p class="note">0 = balance the load · 1 = fastest GPU</p>')
     names = _with(snapshot["policies"], policy)
     with st.container(key="policy"):
-        st.selectbox("Policy", names, index=names.index(policy), key=edits.key("policy"))
+        st.selectbox(
+            "Policy", names, index=names.index(policy), key=edits.key("policy"), label_visibility="collapsed"
+        )
     untouched = edits.draft("alpha") == alpha and edits.draft("policy") == policy
     with st.container(horizontal=True, gap="small"):
         st.button("Apply", key="apply", type="primary", disabled=untouched, on_click=_apply)
@@ -56,7 +58,7 @@ def instances(snapshot: dict[str, Any]) -> None:
     """Drain, kill and bring back one instance; what reaches running calls is confirmed once."""
     rows = {i["name"]: i for i in snapshot["instances"]}
     with st.container(key="instance"):
-        name = st.selectbox("Instance", list(rows), key="instance_name")
+        name = st.selectbox("Instance", list(rows), key="instance_name", label_visibility="collapsed")
     state = rows[name]["state"]
     kinds = {"up": ("drain", "kill"), "draining": ("undrain", "kill")}.get(state, ("revive",))
     with st.container(horizontal=True, gap="small", key="instance-buttons"):

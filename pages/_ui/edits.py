@@ -46,7 +46,7 @@ def follow(field: str, applied: Any, wanted: bool) -> bool:
     started, current = base(field, applied), draft(field)
     if current == applied:
         st.session_state[f"{field}_base"] = applied
-        return False
+        return bool(started != applied)
     if current != started and wanted:
         return False
     reset(field, applied)

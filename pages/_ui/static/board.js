@@ -58,20 +58,24 @@ export class Board {
       const reset = this.root.querySelector(".hw-reset");
       this.charts = new Charts(this.nodes, library, (zoomed) => { reset.hidden = !zoomed; });
       this.crosshair = new Crosshair(this.root, this.charts, () => this.feed);
-      reset.addEventListener("click", () => this.charts.reset(this.feed));
+      reset.addEventListener("click", () => this.charts.reset());
       this.render(this.feed, true);
     }).catch(() => { this.pending = false; });
   }
 
+  attach(feed) {
+    this.feed = feed;
+  }
+
   /** A theme switch shows within a second, also while the picture stands still. */
   status(feed) {
-    if (!this.charts?.ready || !this.root.isConnected) return;
+    if (!this.charts?.ready) return;
     const theme = themeOf(this.root);
     if (theme.id !== this.charts.theme.id) this.render(feed, true);
   }
 
   resize() {
-    if (this.charts?.ready && this.nodes[0].clientWidth) this.charts.relayout(this.feed);
+    if (this.charts?.ready && this.nodes[0].clientWidth) this.charts.relayout();
   }
 
   destroy() {

@@ -1,7 +1,7 @@
 // One crosshair through all charts: a line in each, the values in the chart under the pointer.
 
 import { axisTime, clock, number, text } from "./format.js";
-import { MARGIN } from "./charts.js";
+import { MARGIN } from "./axes.js";
 import { CHARTS, valueAt } from "./series.js";
 
 const SHOWN = 8;

@@ -4,7 +4,7 @@ const POLL_MS = 1000;
 const TIMEOUT_MS = 4000;
 export const WINDOWS = [60, 300, 900, 1800];
 
-/** The latest data of the page. Views implement render(feed, full) and status(feed). */
+/** The latest data of the page. Views implement attach(feed), render(feed, full) and status(feed). */
 export class Feed {
   constructor() {
     this.views = new Set();
@@ -32,6 +32,8 @@ export class Feed {
 
   add(view) {
     this.views.add(view);
+    view.attach(this);
+    view.status(this);
     if (this.timer === null) {
       this.timer = setInterval(() => this.tick(), POLL_MS);
       this.poll();

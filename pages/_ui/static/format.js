@@ -9,29 +9,36 @@ export function number(value, digits = 3) {
   if (Number.isInteger(value) && Math.abs(value) < 10000) return minus(String(value));
   const size = Math.floor(Math.log10(Math.abs(value)));
   const decimals = Math.max(0, digits - 1 - size);
-  const unit = 10 ** Math.max(0, size - digits + 1);
+  const unit = 10 ** (size - digits + 1);
   const rounded = Math.round(value / unit) * unit;
   return minus(rounded.toLocaleString("en", {
     minimumFractionDigits: Math.min(decimals, 12), maximumFractionDigits: Math.min(decimals, 12),
   }));
 }
 
+/** A measured value: always three significant digits, so that a figure keeps its width. */
+export function measure(value) {
+  const plain = value === null || value === undefined || !Number.isFinite(value) || value === 0 || Math.abs(value) >= 100;
+  return plain ? number(value) : minus(value.toPrecision(3));
+}
+
 /** [figure, unit] with an SI prefix; seconds turn into ms, s, min or h; "%" takes a share. */
 export function quantity(value, unit) {
   if (value === null || value === undefined || !Number.isFinite(value)) return [NOTHING, unit];
   if (unit === "s") return seconds(value);
-  if (unit === "%") return [number(value * 100), "%"];
+  if (unit === "%") return [measure(value * 100), "%"];
+  if (unit === "calls") return [number(value), unit];
   const step = STEPS.find(([s]) => Math.abs(value) >= s);
-  return step ? [number(value / step[0]), step[1] + unit] : [number(value), unit];
+  return step ? [measure(value / step[0]), step[1] + (unit.length > 2 ? " " : "") + unit] : [measure(value), unit];
 }
 
 export const text = (value, unit) => quantity(value, unit).join(" ").trim();
 
 function seconds(value) {
   const size = Math.abs(value);
-  if (size && size < 1) return [number(value * 1e3), "ms"];
-  if (size < 600) return [number(value), "s"];
-  return size < 36000 ? [number(value / 60), "min"] : [number(value / 3600), "h"];
+  if (size && size < 1) return [measure(value * 1e3), "ms"];
+  if (size < 600) return [measure(value), "s"];
+  return size < 36000 ? [measure(value / 60), "min"] : [measure(value / 3600), "h"];
 }
 
 const minus = (s) => s.replace("-", "−");
@@ -59,5 +66,5 @@ export function zone() {
   return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}${rest}`;
 }
 
-/** Plotly draws dates in UTC: epoch seconds moved so that its ticks read as local time, ms. */
-export const axisTime = (at) => at * 1000 - new Date(at * 1000).getTimezoneOffset() * 60000;
+/** Epoch seconds as Plotly takes them: ms, which its date axes show in local time. */
+export const axisTime = (at) => at * 1000;

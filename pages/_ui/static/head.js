@@ -9,7 +9,7 @@ const SPARK_H = 26;
 
 /** label, column, unit, line below (now, limits), breach (value, limits) -> "", "amber" or "red". */
 const TILES = [
-  ["P95 latency", "p95_s", "s", (n) => `P50 ${text(n.p50_s, "s")}, last ${text(n.window_s, "s")} sim`, () => ""],
+  ["P95 latency", "p95_s", "s", (n) => `P50 ${text(n.p50_s, "s")}, window ${number(n.window_s / 60)} min`, () => ""],
   ["SLO attainment", "slo_attainment", "%", (n, l) => `target ${text(l.attainment_amber, "%")}`, attainment],
   ["SLO debt", "slo_debt_s", "s", (n, l) => `limit ${text(l.debt_s, "s")}`, (v, l) => (v > l.debt_s ? "red" : v > 0.8 * l.debt_s ? "amber" : "")],
   ["Throughput", "throughput_wps", "wf/s", (n) => `${text(n.tokens_per_s, "tokens/s")}`, () => ""],
@@ -32,7 +32,7 @@ const SKELETON = `
     <span class="hw-badge" data-testid="live-badge" role="status">connecting</span>
     <span class="hw-alert" data-testid="live-alert" role="alert"></span>
     <span class="hw-sim" data-testid="sim-time"></span>
-    <span class="hw-ranges" role="group" aria-label="Time range"></span>
+    <span class="hw-ranges" role="group" aria-label="Time range">${WINDOWS.map((s) => `<button type="button" data-testid="range-${s}">${s / 60} min</button>`).join("")}</span>
     <button type="button" class="hw-toggle" data-testid="live-toggle" aria-pressed="true">Pause view</button>
   </div>
   <div class="hw-tiles">${TILES.map(([label, column]) => `
@@ -52,22 +52,15 @@ export class Head {
     this.part = (name) => root.querySelector(`.hw-${name}`);
   }
 
-  controls(feed) {
-    const group = this.part("ranges");
-    if (group.children.length) return;
-    for (const seconds of WINDOWS) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = `${seconds / 60} min`;
-      button.dataset.testid = `range-${seconds}`;
-      button.addEventListener("click", () => { feed.setWindow(seconds); this.status(feed); });
-      group.append(button);
-    }
+  /** Called once, when the feed takes this view. */
+  attach(feed) {
+    [...this.part("ranges").children].forEach((button, i) => {
+      button.addEventListener("click", () => { feed.setWindow(WINDOWS[i]); this.status(feed); });
+    });
     this.part("toggle").addEventListener("click", () => feed.setLive(!feed.live));
   }
 
   status(feed) {
-    this.controls(feed);
     [...this.part("ranges").children].forEach((button, i) => {
       button.setAttribute("aria-pressed", String(WINDOWS[i] === feed.window));
     });
@@ -114,7 +107,7 @@ function health(feed) {
   const age = feed.age();
   if (age === null) return feed.reachable ? ["wait", "connecting", ""] : ["red", "no answer", "The dashboard's server does not answer; trying again."];
   const limits = feed.static.limits;
-  const old = age < 10 ? `${age.toFixed(0)} s` : text(Math.round(age), "s");
+  const old = age < 600 ? `${Math.floor(age)} s` : text(age, "s");
   if (feed.now.state === "compiling") return ["wait", "compiling", "The engine compiles its kernels; it goes on by itself."];
   if (!feed.reachable && age >= limits.stale_s) return ["red", `no answer ${old}`, "The dashboard's server does not answer. The last data is kept; trying again."];
   if (age >= limits.down_s) return ["red", `engine down ${old}`, "No news from the engine. The last data is kept. Start it again: headway engine"];

@@ -25,13 +25,14 @@ function stylesheet() {
   });
 }
 
-/** Called on every run of the page with the same element; the view is made once. Returns its removal. */
-export function mount({ parentElement, data }) {
+/** Called on every run of the page with the same element; the view is made once. Resolves to its removal. */
+export async function mount({ parentElement, data }) {
   const root = parentElement.querySelector(".hw-live");
+  await stylesheet();
   if (!mounted.has(root)) {
     const view = new PARTS[data.part](root);
     mounted.set(root, view);
-    stylesheet().then(() => feed.add(view));
+    feed.add(view);
   }
   return () => {
     const view = mounted.get(root);

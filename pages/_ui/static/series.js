@@ -5,7 +5,7 @@ import { text } from "./format.js";
 /** Above this many instances single lines cannot be told apart. */
 const SINGLE_UP_TO = 12;
 
-/** key, title, column, how a group is summed up, unit, sub title, dashed lines, fixed top of the axis. */
+/** key, title, column, stacked areas or rows of a heat map, unit, sub title, dashed lines. */
 export const CHARTS = [
   { key: "queued", title: "Queued calls", column: "queued", stacked: true, unit: "calls", whole: true, sub: () => "calls, stacked", lines: () => [] },
   {
@@ -14,9 +14,9 @@ export const CHARTS = [
     lines: (feed) => [[feed.static.limits.debt_s, "limit", "red"]],
   },
   {
-    key: "kv", title: "KV occupancy", column: "kv_used_fraction", stacked: false, unit: "%", scale: 100, top: 100,
-    sub: () => "% of each instance's KV cache",
-    lines: (feed) => [[100 * feed.static.limits.kv_amber, "", "amber"], [100 * feed.static.limits.kv_red, "", "red"]],
+    key: "kv", title: "KV occupancy", column: "kv_used_fraction", stacked: false, unit: "%", scale: 100,
+    sub: (feed) => `% of each KV cache, amber from ${100 * feed.static.limits.kv_amber}, red from ${100 * feed.static.limits.kv_red}`,
+    lines: () => [],
   },
   {
     key: "power", title: "GPU power", column: "power_w", stacked: true, unit: "W", sub: () => "W, stacked",

@@ -2,9 +2,9 @@
 
 import { NOTHING, number, text } from "./format.js";
 
-const STATES = { up: ["●", "up"], dr: ["▼", "draining"], do: ["✕", "down"] };
+const STATES = { up: ["●", "up"], dr: ["▼", "drain"], do: ["✕", "down"] };
 const HEAD = `<div class="hw-row hw-rowhead"><span>Instance</span><span>GPU</span><span class="hw-n">Queued</span>
-  <span class="hw-n">Running</span><span>KV cache</span><span class="hw-n">Power</span><span>State</span></div>`;
+  <span class="hw-n">Running</span><span>KV cache</span><span class="hw-n">Power/limit</span><span>State</span></div>`;
 const ROW = `<span class="hw-id"><i class="hw-swatch"></i><b></b></span><span class="hw-gpu"></span>
   <span class="hw-n"></span><span class="hw-n"></span>
   <span class="hw-kv"><i class="hw-bar"><i class="hw-cached"></i><i class="hw-used"></i></i><em></em></span>
@@ -36,20 +36,20 @@ export class Strip {
 
   row(row, i, feed, colours) {
     const fixed = feed.static.instances;
+    const cap = fixed.power_cap_w[i];
     const last = (column) => feed.instances[column][i][feed.instances[column][i].length - 1];
     const [id, gpu, queued, running, kv, power, state] = row.children;
     row.dataset.testid = `instance-${fixed.name[i]}`;
     row.dataset.state = feed.now.states[i];
     row.title = `${fixed.name[i]}: ${fixed.model[i]} on ${fixed.gpu[i]}, simulated, cost profile ${fixed.provenance[i]}, `
-      + `KV capacity ${text(fixed.kv_capacity_tokens[i], "tokens")}, ${number(feed.now.cached[i])} % cached prefixes`;
+      + `power limit ${cap ? "set by a cap" : "of the GPU"}, KV capacity ${text(fixed.kv_capacity_tokens[i], "tokens")}, ${number(feed.now.cached[i])} % cached prefixes`;
     id.firstElementChild.style.background = colours[i];
     set(id.lastElementChild, fixed.name[i]);
     set(gpu, fixed.provenance[i] === "estimated" ? `${fixed.gpu[i]} est.` : fixed.gpu[i]);
     set(queued, number(last("queued")));
     set(running, `${number(last("running"))}/${fixed.max_num_seqs[i]}`);
     this.kv(kv, last("kv_used_fraction"), feed.now.cached[i], feed.static.limits);
-    const cap = fixed.power_cap_w[i];
-    set(power, `${number(last("power_w"))}/${number(cap ?? fixed.tdp_w[i])} W${cap ? " cap" : ""}`);
+    set(power, `${number(Math.round(last("power_w")))}/${number(cap ?? fixed.tdp_w[i])} W`);
     const [sign, word] = STATES[feed.now.states[i]] ?? ["?", NOTHING];
     set(state, `${sign} ${word}`);
   }

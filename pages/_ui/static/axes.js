@@ -1,0 +1,111 @@
+// Axes, marks and labels of a live chart: everything around the data.
+
+import { axisTime, measure, number } from "./format.js";
+import { labels, spread } from "./marks.js";
+import { valueAt } from "./series.js";
+
+/** px; equal in all charts, so that one time stands at one place. */
+export const MARGIN = { l: 40, r: 112, t: 26, b: 20 };
+
+/** The Plotly layout of one chart; `charts` holds feed, theme, series and byType. */
+export function axes(charts, chart, size, top) {
+  const { feed, theme } = charts;
+  const range = charts.range(feed);
+  const marks = marksOf(feed, range, size.width - MARGIN.l - MARGIN.r);
+  return {
+    ...size, margin: MARGIN, showlegend: false, hovermode: false, dragmode: "zoom",
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: theme.font, size: 11, color: theme.muted },
+    xaxis: timeAxis(feed, theme, range, size.width),
+    yaxis: chart.stacked ? valueAxis(theme, top) : { range: [-0.5, top - 0.5], fixedrange: true, visible: false },
+    shapes: [...marks.map((m) => markLine(m, theme)), ...dashed(feed, chart, theme, top)],
+    annotations: [...marks.filter((m) => m.text).map((m) => markLabel(m, theme)), ...sideLabels(charts, chart, size, top)],
+  };
+}
+
+function timeAxis(feed, theme, range, width) {
+  return {
+    type: "date", range: [...range], showgrid: false, zeroline: false, showline: true, linecolor: theme.grid,
+    tickformat: range[1] - range[0] < 180000 ? "%H:%M:%S" : "%H:%M", nticks: width < 420 ? 4 : 6,
+    ticks: "outside", tickcolor: theme.grid, ticklen: 3,
+  };
+}
+
+function valueAxis(theme, top) {
+  const ticks = [0, 1, 2, 3, 4].map((i) => (top / 4) * i);
+  return {
+    range: [0, top], fixedrange: true, tickvals: ticks, ticktext: ticks.map((t) => number(t)), gridcolor: theme.grid, zeroline: false,
+  };
+}
+
+/** Marks in sight with the labels that fit, see marks.js. */
+function marksOf(feed, [from, to], width) {
+  const seen = feed.marks.map((m) => ({ at: axisTime(m[1]), label: m[3] })).filter((m) => m.at >= from && m.at <= to);
+  seen.sort((a, b) => a.at - b.at);
+  for (const mark of seen) mark.x = ((mark.at - from) / (to - from)) * width;
+  const texts = new Map(labels(seen).map((p) => [p.x, p]));
+  return seen.map((m) => ({ ...m, text: "", row: 0, ...texts.get(m.x), late: m.x > width - 40 }));
+}
+
+function markLine(mark, theme) {
+  return {
+    type: "line", xref: "x", yref: "paper", x0: mark.at, x1: mark.at, y0: 0, y1: 1, line: { color: theme.muted, width: 1, dash: "dot" },
+  };
+}
+
+function markLabel(mark, theme) {
+  return {
+    xref: "x", yref: "paper", x: mark.at, y: 1, xanchor: mark.late ? "right" : "left", yanchor: "bottom", xshift: mark.late ? 0 : -2,
+    yshift: mark.row * 11, showarrow: false, text: mark.text, font: { size: 10, color: theme.text },
+  };
+}
+
+function dashed(feed, chart, theme, top) {
+  return chart.lines(feed).filter(([y]) => y <= top).map(([y, , colour]) => ({
+    type: "line", xref: "paper", yref: "y", x0: 0, x1: 1, y0: y, y1: y, line: { color: theme[colour], width: 1, dash: "dash" },
+  }));
+}
+
+/** Names and current values at the right edge, spread so that none overlaps. */
+function sideLabels(charts, chart, size, top) {
+  const { feed, theme } = charts;
+  const height = size.height - MARGIN.t - MARGIN.b;
+  const entries = chart.stacked ? stackLabels(charts, chart) : rowLabels(charts, chart);
+  for (const [y, label, colour] of chart.lines(feed)) {
+    if (y <= top) entries.push({ value: y, text: `<span style="color:${theme[colour]}">${label} ${number(y)}</span>` });
+  }
+  const placed = spread(entries.map((e) => ({ ...e, y: height * (1 - e.value / top) })), height);
+  return placed.map((e) => ({
+    xref: "paper", yref: "paper", x: 1, y: 1 - e.y / height, xanchor: "left", yanchor: "middle", xshift: 3,
+    showarrow: false, text: e.text, font: { size: 11, color: theme.text },
+  }));
+}
+
+function stackLabels(charts, chart) {
+  const k = charts.feed.at.length - 1;
+  const sums = new Map();
+  for (const s of charts.series) sums.set(s.gpu, (sums.get(s.gpu) ?? 0) + (valueAt(charts.feed, chart, s, k) ?? 0));
+  let base = 0;
+  const entries = [];
+  for (const [gpu, sum] of sums) {
+    if (sum > 0) entries.push({ value: base + sum / 2, text: `${swatch(charts, gpu)} ${gpu} ${chart.whole ? number(sum) : measure(sum)}` });
+    base += sum;
+  }
+  return entries;
+}
+
+function rowLabels(charts, chart) {
+  const { feed, theme, series } = charts;
+  const limits = feed.static.limits;
+  return series.map((s, i) => {
+    const value = valueAt(feed, chart, s, feed.at.length - 1);
+    const sign = value >= 100 * limits.kv_red ? "✕ " : value >= 100 * limits.kv_amber ? "▲ " : "";
+    const colour = sign && (value >= 100 * limits.kv_red ? theme.red : theme.amber);
+    const figure = colour ? `<span style="color:${colour}">${sign}${Math.round(value)} %</span>` : `${number(value === null ? null : Math.round(value))} %`;
+    return { value: series.length - i - 0.5, text: `${swatch(charts, s.gpu)} ${s.label} ${figure}` };
+  });
+}
+
+function swatch(charts, gpu) {
+  return `<span style="color:${charts.byType.get(gpu)}">■</span>`;
+}
