@@ -11,7 +11,7 @@ from control.workload.table import Floats, Table, read_table
 
 COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?", re.ASCII)
 
 
 def read_azure(path: str, text: str) -> Workload:

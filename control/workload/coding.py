@@ -1,13 +1,12 @@
 """Coding-agent traces: a main agent's requests with those of its sub-agents (kv-cache-tester's format)."""
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
 
-from control.model.workload import Workload, empty_calls, empty_workflows
+from control.model.workload import Workload
 from control.workload.build import in_order, number, order_note, places, settle
-from control.workload.history import at_least_one, capped_history
+from control.workload.history import at_least_one, conversations
 from control.workload.table import Floats, Ints, Table, read_table
 
 COLUMNS = ("trace", "agent", "i", "t", "in_tok", "out_tok", "shared_prefix_blocks", "think_time")
@@ -52,27 +51,13 @@ def read_coding(path: str, text: str) -> Workload:
     inputs = table.whole("in_tok", low=1)[order]
     outputs, problems = at_least_one(table.whole("out_tok")[order], "out_tok")
     claimed = table.whole("shared_prefix_blocks")[order] * BLOCK_TOKENS
-    workflows, calls = empty_workflows(len(ids)), empty_calls(len(order))
-    workflows["arrival_s"], workflows["go_on"] = np.nan, 1
-    calls["workflow"], calls["stream"], calls["group"] = rows.trace, rows.stream, group
+    workflows, calls = conversations(rows.trace, rows.stream, group, inputs, outputs, claimed)
     calls["step"], calls["tool_s"] = rows.sub, tool_s
-    calls["input_tokens"], calls["output_tokens"] = inputs, outputs
-    calls["history_tokens"] = capped_history(rows.stream, claimed, inputs, outputs)
     problems += _blank_note(table) + order_note(order, table, "i")
+    kinds, tenants = ("agent",), ("default",)
+    texts = tuple(str(i) for i in ids)
     return settle(
-        Workload(
-            path,
-            "agents",
-            workflows,
-            calls,
-            ("agent",),
-            ("default",),
-            _STEPS,
-            0,
-            len(streams),
-            _texts(ids),
-            problems,
-        )
+        Workload(path, "agents", workflows, calls, kinds, tenants, _STEPS, 0, len(streams), texts, problems)
     )
 
 
@@ -81,10 +66,6 @@ def _rank(order: Ints) -> Ints:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank
-
-
-def _texts(ids: list[Hashable]) -> tuple[str, ...]:
-    return tuple(str(i) for i in ids)
 
 
 def _blank_note(table: Table) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from control.model.workload import Workload, empty_calls, empty_workflows
+from control.model.workload import Workload
 from control.workload.build import in_order, number, order_note, places, settle
-from control.workload.history import capped_history
+from control.workload.history import conversations
 from control.workload.table import read_table
 
 COLUMNS = ("conv_id", "iter_id", "appended_input", "total_input", "out_token_size", "carried_over")
@@ -27,25 +27,8 @@ def read_conserve(path: str, text: str) -> Workload:
     table.whole("appended_input")
     shrunk = np.append(False, (np.diff(owner) == 0) & (np.diff(inputs) < 0))
     claimed = np.where(shrunk, 0, table.whole("carried_over")[order])
-    workflows, calls = empty_workflows(len(ids)), empty_calls(len(owner))
-    workflows["arrival_s"], workflows["go_on"] = np.nan, 1
-    calls["workflow"] = calls["stream"] = owner
-    calls["group"] = places(owner)
-    calls["input_tokens"], calls["output_tokens"] = inputs, outputs
-    calls["history_tokens"] = capped_history(owner, claimed, inputs, outputs)
+    workflows, calls = conversations(owner, owner, places(owner), inputs, outputs, claimed)
     problems = order_note(order, table, "iter_id")
-    return settle(
-        Workload(
-            path,
-            "conserve",
-            workflows,
-            calls,
-            ("agent",),
-            ("default",),
-            ("turn",),
-            0,
-            len(ids),
-            tuple(str(i) for i in ids),
-            problems,
-        )
-    )
+    names = (("agent",), ("default",), ("turn",))
+    texts = tuple(str(i) for i in ids)
+    return settle(Workload(path, "conserve", workflows, calls, *names, 0, len(ids), texts, problems))

@@ -1,8 +1,27 @@
-"""How much of a call's input stands in its stream's context already."""
+"""Tables of conversations: how much of a call's input stands in its stream's context already."""
 
 import numpy as np
+import numpy.typing as npt
 
+from control.model.workload import empty_calls, empty_workflows
 from control.workload.table import Ints
+
+Rows = npt.NDArray[np.void]
+
+
+def conversations(
+    owner: Ints, stream: Ints, group: Ints, input_tokens: Ints, output_tokens: Ints, claimed: Ints
+) -> tuple[Rows, Rows]:
+    """WORKFLOW and CALL tables of conversations without times, where a refused call is skipped.
+
+    One entry a call, workflows numbered from 0 without gaps; `claimed` is the history before it is capped.
+    """
+    workflows, calls = empty_workflows(int(owner.max()) + 1), empty_calls(len(owner))
+    workflows["arrival_s"], workflows["go_on"] = np.nan, 1
+    calls["workflow"], calls["stream"], calls["group"] = owner, stream, group
+    calls["input_tokens"], calls["output_tokens"] = input_tokens, output_tokens
+    calls["history_tokens"] = capped_history(stream, claimed, input_tokens, output_tokens)
+    return workflows, calls
 
 
 def capped_history(stream: Ints, claimed: Ints, input_tokens: Ints, output_tokens: Ints) -> Ints:

@@ -34,7 +34,7 @@ class Table(NamedTuple):
         """A column of whole numbers from `low` to `high`. Raises TraceError on the first other value."""
         texts = self.columns[name]
         try:
-            values = np.array(list(map(int, texts)), dtype=np.int64)
+            values = np.array(list(map(int, _plain(texts))), dtype=np.int64)
         except (ValueError, OverflowError):
             self._refuse_first(name, _is_whole, f"a whole number >= {low}")
         self._check(name, values < low, f"a whole number >= {low}")
@@ -47,7 +47,7 @@ class Table(NamedTuple):
         if blank is not None:
             texts = [text or repr(blank) for text in texts]
         try:
-            values = np.array(list(map(float, texts)), dtype=np.float64)
+            values = np.array(list(map(float, _plain(texts))), dtype=np.float64)
         except ValueError:
             self._refuse_first(name, _is_real(blank), f"a number >= {low:g}")
         self._check(name, ~np.isfinite(values) | (values < low), f"a finite number >= {low:g}")
@@ -68,9 +68,17 @@ class Table(NamedTuple):
         self.refuse(next(i for i, text in enumerate(self.columns[name]) if not accepts(text)), name, accepted)
 
 
+def _plain(texts: list[str]) -> list[str]:
+    """`texts` without Python's own liberties: raises ValueError on 1_000 and on digits beyond ASCII."""
+    joined = "".join(texts)
+    if "_" in joined or not joined.isascii():
+        raise ValueError(joined[:40])
+    return texts
+
+
 def _is_whole(text: str) -> bool:
     try:
-        return abs(int(text)) < 2**63
+        return abs(int(*_plain([text]))) < 2**63
     except ValueError:
         return False
 
@@ -78,7 +86,7 @@ def _is_whole(text: str) -> bool:
 def _is_real(blank: float | None) -> Callable[[str], bool]:
     def accepts(text: str) -> bool:
         try:
-            float(text or repr(blank))
+            float(*_plain([text or repr(blank)]))
         except ValueError:
             return False
         return True
@@ -87,8 +95,9 @@ def _is_real(blank: float | None) -> Callable[[str], bool]:
 
 
 def header_of(text: str) -> tuple[str, ...]:
-    """The column names in the first line of a CSV text."""
-    return tuple(name.strip() for name in next(csv.reader([text.split("\n", 1)[0]]), []))
+    """The column names in the first line that is not blank."""
+    line = next(line for line in text.split("\n") if line.strip())
+    return tuple(name.strip().strip('"') for name in line.split(","))
 
 
 def read_table(path: str, text: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> Table:
@@ -124,13 +133,16 @@ def _chunks(path: str, text: str, width: int) -> Iterator[tuple[list[list[str]],
     reader = csv.reader(text.split("\n"), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
+    under_header = False
     done = 0  # lines of the rows read so far
     try:
         for row in reader:
-            if len(row) == width and done:
+            if not under_header:
+                under_header = any(cell.strip() for cell in row)
+            elif len(row) == width:
                 rows.append(row)
                 lines.append(done + 1)
-            elif row and done:
+            elif any(cell.strip() for cell in row):
                 raise TraceError(path, done + 1, f"{len(row)} columns: expected {width}")
             done = reader.line_num
             if len(rows) >= _CHUNK_ROWS:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from control.model.workload import Workload, empty_calls, empty_workflows
+from control.model.workload import Workload
 from control.workload.build import in_order, number, order_note, places, settle
-from control.workload.history import at_least_one, capped_history
+from control.workload.history import at_least_one, conversations
 from control.workload.table import Floats, Ints, Table, read_table
 
 LMCACHE_COLUMNS = ("session", "i", "abs_ts_us", "in_tok", "out_tok", "shared_prefix_tok")
@@ -60,12 +60,8 @@ def _conversations(
     owner = owner[order]
     inputs, no_input = at_least_one(table.whole("in_tok")[order], "in_tok")
     outputs, no_output = at_least_one(table.whole("out_tok")[order], "out_tok")
-    workflows, calls = empty_workflows(len(ids)), empty_calls(len(order))
-    workflows["arrival_s"], workflows["go_on"] = arrivals, 1
-    calls["workflow"] = calls["stream"] = owner
-    calls["group"] = places(owner)
-    calls["input_tokens"], calls["output_tokens"] = inputs, outputs
-    calls["history_tokens"] = capped_history(owner, claimed, inputs, outputs)
+    workflows, calls = conversations(owner, owner, places(owner), inputs, outputs, claimed)
+    workflows["arrival_s"] = arrivals
     problems = no_input + no_output + order_note(order, table, place)
     names = (("agent",), ("default",), ("turn",))
     return settle(Workload(table.path, name, workflows, calls, *names, 0, len(ids), ids, problems))

@@ -1,10 +1,15 @@
 """Every real trace keeps all its rows; every broken one is refused with its line and what was expected."""
 
+import contextlib
 import csv
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from control.errors import SettingError, TraceError
 from control.workload.load import load_trace
@@ -55,7 +60,15 @@ def test_a_day_of_requests_loads_in_seconds(file):
     assert workload.span_s == 86_399.0
 
 
+AGENTS = "trace,agent,i,t,in_tok,out_tok,shared_prefix_blocks,think_time\n"
+
 BROKEN = [
+    (AGENTS + "a,main,0,0,9,9,0,1\na,main,1,soon,9,9,0,1\n", 3, "t = 'soon': expected a number >= 0"),
+    (AGENTS + "a,main,0,0,9,9,0,-3\n", 2, "think_time = '-3': expected a finite number >= 0"),
+    (AGENTS + "a,main,0,0,9,9,0,nan\n", 2, "think_time = 'nan': expected a finite number >= 0"),
+    (AGENTS + "a,main,0,0,9,9,0,\na,main,1,0,9,9,0,1_0\n", 3, "think_time = '1_0': expected a number >= 0"),
+    (AGENTS + "a,main,0,0,9,9,0,1\n ,main,0,0,9,9,0,1\n", 3, "trace = ' ': expected a name"),
+    (AZURE + "2023-11-16 18:15:46,1,1\n2023-02-30 18:15:46,1,1\n", 3, "TIMESTAMP = '2023-02-30 18:15:46'"),
     ("", None, "empty"),
     ("\n\n", None, "empty"),
     (AZURE, None, "no row"),
@@ -68,11 +81,14 @@ BROKEN = [
     (HEXGEN + "0,0,revise,10,1\n0,1,revise,x,1\n", 3, "input_tokens = 'x': expected a whole number >= 1"),
     (HEXGEN + "0,0,revise,,1\n", 2, "input_tokens = '': expected a whole number >= 1"),
     (HEXGEN + "0,0,revise,nan,1\n", 2, "input_tokens = 'nan'"),
+    (HEXGEN + "0,0,revise,1_0,1\n", 2, "input_tokens = '1_0': expected a whole number >= 1"),
+    (HEXGEN + "0,0,revise,٣,1\n", 2, "input_tokens = '٣': expected a whole number >= 1"),
     (HEXGEN + "0,0,revise,1.5,1\n", 2, "input_tokens = '1.5'"),
     (HEXGEN + "0,0,revise,99999999999999999999,1\n", 2, "input_tokens = '99999999999999999999'"),
     (HEXGEN + "0,0,revise,3000000000,1\n", 2, "expected a whole number <= 1000000000"),
     (HEXGEN + "0,0,revise,10,0\n", 2, "output_tokens = '0': expected a whole number >= 1"),
     (HEXGEN + "0,0,revise,10,1\n0,0,revise,10,1\n", 3, "position = '0': expected each number once"),
+    ("\n" + HEXGEN + "\n0,0,revise,x,1\n", 4, "input_tokens = 'x'"),
     (HEXGEN + "0,0,dance,10,1\n", 2, "step = 'dance': expected one of information_retriever"),
     (HEXGEN + '0,0,"revise,10,1\n', 2, "expected"),
     ("workflow,position,step,input_tokens,input_tokens,output_tokens\n", 1, "'input_tokens' is there twice"),
@@ -128,3 +144,23 @@ def test_a_named_format_names_the_missing_column(file):
 def test_an_unknown_format_name_lists_the_known_ones(file):
     with pytest.raises(SettingError, match="expected one of azure, mooncake, hexgen"):
         load_trace(file(AZURE), format="excel")
+
+
+SMALL = [
+    AZURE + "2023-11-16 18:15:46.68,374,44\n2023-11-16 18:15:50.99,396,109\n",
+    HEXGEN + "0,0,Information Retriever,301,26\n0,1,evaluate,649,21\n0,2,evaluate,650,5\n",
+    MOONCAKE + MOONCAKE.replace("[1, 2]", "[1, 3]"),
+    '{"id": "a", "arrival_s": 1.5, "calls": [{"stage": "x", "input_tokens": 9, "output_tokens": 2}]}\n',
+]
+JUNK = ["", "nan", "-1", "0", '"', "\0", "1e400", "{", "]", ",", "\n", "\r", "null", "\u2028", "9" * 30]
+
+
+@given(st.sampled_from(SMALL), st.lists(st.tuples(st.integers(0, 400), st.sampled_from(JUNK)), max_size=3))
+def test_a_damaged_file_is_read_or_refused_but_never_crashes(content, damage):
+    for place, junk in damage:
+        content = content[:place] + junk + content[place + 1 :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace"
+        path.write_bytes(content.encode())
+        with contextlib.suppress(TraceError):
+            assert len(load_trace(str(path)).calls)
