@@ -17,7 +17,7 @@ def number(value: float | None, digits: int = 3) -> str:
     if value is None or not math.isfinite(value):
         return NOTHING
     if value == int(value) and abs(value) < 10_000:
-        return _minus(str(int(value)))
+        return _minus(f"{int(value):,}")
     size = math.floor(math.log10(abs(value)))
     decimals = max(0, digits - 1 - size)
     rounded = round(value, digits - 1 - size)
@@ -47,7 +47,7 @@ def seconds(value: float) -> str:
     size = abs(value)
     if size and size < 1:
         return f"{number(value * 1e3)} ms"
-    if size < 600:
+    if size < 6000:
         return f"{number(value)} s"
     if size < 36_000:
         return f"{number(value / 60)} min"

@@ -2,12 +2,12 @@
 
 import { axisTime, measure, number } from "./format.js";
 import { labels, spread } from "./marks.js";
-import { valueAt } from "./series.js";
+import { isLarge, seriesOf, valueAt } from "./series.js";
 
 /** px; equal in all charts, so that one time stands at one place. */
 export const MARGIN = { l: 40, r: 112, t: 26, b: 20 };
 
-/** The Plotly layout of one chart; `charts` holds feed, theme, series and byType. */
+/** The Plotly layout of one chart; `charts` holds feed, theme, series and colours. */
 export function axes(charts, chart, size, top) {
   const { feed, theme } = charts;
   const range = charts.range(feed);
@@ -44,7 +44,7 @@ function marksOf(feed, [from, to], width) {
   seen.sort((a, b) => a.at - b.at);
   for (const mark of seen) mark.x = ((mark.at - from) / (to - from)) * width;
   const texts = new Map(labels(seen).map((p) => [p.x, p]));
-  return seen.map((m) => ({ ...m, text: "", row: 0, ...texts.get(m.x), late: m.x > width - 40 }));
+  return seen.map((m) => ({ ...m, text: "", row: 0, ...texts.get(m.x) }));
 }
 
 function markLine(mark, theme) {
@@ -55,7 +55,7 @@ function markLine(mark, theme) {
 
 function markLabel(mark, theme) {
   return {
-    xref: "x", yref: "paper", x: mark.at, y: 1, xanchor: mark.late ? "right" : "left", yanchor: "bottom", xshift: mark.late ? 0 : -2,
+    xref: "x", yref: "paper", x: mark.at, y: 1, xanchor: "left", yanchor: "bottom", xshift: -2,
     yshift: mark.row * 11, showarrow: false, text: mark.text, font: { size: 10, color: theme.text },
   };
 }
@@ -84,7 +84,7 @@ function sideLabels(charts, chart, size, top) {
 function stackLabels(charts, chart) {
   const k = charts.feed.at.length - 1;
   const sums = new Map();
-  for (const s of charts.series) sums.set(s.gpu, (sums.get(s.gpu) ?? 0) + (valueAt(charts.feed, chart, s, k) ?? 0));
+  for (const s of charts.grouped) sums.set(s.gpu, (sums.get(s.gpu) ?? 0) + (valueAt(charts.feed, chart, s, k) ?? 0));
   let base = 0;
   const entries = [];
   for (const [gpu, sum] of sums) {
@@ -94,15 +94,19 @@ function stackLabels(charts, chart) {
   return entries;
 }
 
+/** One label a row, in a large fleet one a GPU type with its highest value. */
 function rowLabels(charts, chart) {
-  const { feed, theme, series } = charts;
+  const { feed, theme, single } = charts;
   const limits = feed.static.limits;
-  return series.map((s, i) => {
+  const shown = isLarge(feed) ? seriesOf(feed).grouped : single;
+  let below = single.length;
+  return shown.map((s) => {
     const value = valueAt(feed, chart, s, feed.at.length - 1);
+    below -= s.members.length;
     const sign = value >= 100 * limits.kv_red ? "✕ " : value >= 100 * limits.kv_amber ? "▲ " : "";
     const colour = sign && (value >= 100 * limits.kv_red ? theme.red : theme.amber);
     const figure = colour ? `<span style="color:${colour}">${sign}${Math.round(value)} %</span>` : `${number(value === null ? null : Math.round(value))} %`;
-    return { value: series.length - i - 0.5, text: `${swatch(charts, s.gpu)} ${s.label} ${figure}` };
+    return { value: below + s.members.length / 2, text: `${swatch(charts, s.gpu)} ${s.label} ${figure}` };
   });
 }
 

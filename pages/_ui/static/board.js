@@ -36,6 +36,7 @@ export class Board {
     this.nodes = [...root.querySelectorAll(".hw-node")];
     this.subs = [...root.querySelectorAll(".hw-charts small")];
     this.charts = null;
+    this.library = plotly();
     this.resized = new ResizeObserver(() => this.resize());
     this.resized.observe(root);
   }
@@ -54,13 +55,13 @@ export class Board {
   load() {
     if (this.pending) return;
     this.pending = true;
-    plotly().then((library) => {
+    this.library.then((library) => {
       const reset = this.root.querySelector(".hw-reset");
       this.charts = new Charts(this.nodes, library, (zoomed) => { reset.hidden = !zoomed; });
       this.crosshair = new Crosshair(this.root, this.charts, () => this.feed);
       reset.addEventListener("click", () => this.charts.reset());
       this.render(this.feed, true);
-    }).catch(() => { this.pending = false; });
+    }).catch(() => { this.pending = false; this.library = plotly(); });
   }
 
   attach(feed) {

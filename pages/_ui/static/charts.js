@@ -23,16 +23,20 @@ export class Charts {
     return this.zoom ?? [axisTime(last - feed.window), axisTime(last)];
   }
 
+  seriesOf(chart) {
+    return chart.stacked ? this.grouped : this.single;
+  }
+
   draw(feed, theme, byType) {
     this.feed = feed;
     this.theme = theme;
     this.byType = byType;
-    this.series = seriesOf(feed);
+    Object.assign(this, seriesOf(feed));
     this.drawnAt = feed.at[feed.at.length - 1];
     this.steps.fill(0);
     const x = feed.at.map(axisTime);
     CHARTS.forEach((chart, c) => {
-      const traces = chart.stacked ? this.series.map((s) => this.area(chart, s, x)) : [this.heat(chart, x)];
+      const traces = chart.stacked ? this.grouped.map((s) => this.area(chart, s, x)) : [this.heat(chart, x)];
       this.plotly.react(this.nodes[c], traces, this.layout(c), CONFIG);
     });
     if (!this.ready) this.nodes.forEach((node) => this.listen(node));
@@ -51,8 +55,8 @@ export class Charts {
   extendAreas(chart, c, rows) {
     const node = this.nodes[c];
     const x = rows.map((k) => axisTime(this.feed.at[k]));
-    const y = this.series.map((s) => rows.map((k) => valueAt(this.feed, chart, s, k)));
-    const index = this.series.map((_, i) => i);
+    const y = this.grouped.map((s) => rows.map((k) => valueAt(this.feed, chart, s, k)));
+    const index = this.grouped.map((_, i) => i);
     Object.assign(node.layout, this.layout(c)); // drawn by the same pass as the new rows
     this.plotly.extendTraces(node, { x: index.map(() => x), y }, index, Math.max(420, this.feed.window + 60));
   }
@@ -99,7 +103,7 @@ export class Charts {
   /** One row a series, the first on top. */
   heat(chart, x) {
     const { kv_amber: amber, kv_red: red } = this.feed.static.limits;
-    const rows = [...this.series].reverse();
+    const rows = [...this.single].reverse();
     return {
       type: "heatmap", x, y: rows.map((_, i) => i), z: rows.map((s) => x.map((_, k) => valueAt(this.feed, chart, s, k))),
       zmin: 0, zmax: 100, zsmooth: false, ygap: rows.length > 20 ? 0 : 2, showscale: false, hoverinfo: "skip",
@@ -115,10 +119,10 @@ export class Charts {
 
   /** Top of the y axis: grows at once, shrinks only when less than a third is used, so it does not jump. */
   top(chart, c) {
-    if (!chart.stacked) return this.series.length;
+    if (!chart.stacked) return this.single.length;
     let high = 0;
     this.feed.at.forEach((_, k) => {
-      const sum = this.series.reduce((total, s) => total + (valueAt(this.feed, chart, s, k) ?? 0), 0);
+      const sum = this.grouped.reduce((total, s) => total + (valueAt(this.feed, chart, s, k) ?? 0), 0);
       high = Math.max(high, sum);
     });
     const step = axisStep(high * 1.08, chart.whole);

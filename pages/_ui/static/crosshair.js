@@ -36,7 +36,7 @@ export class Crosshair {
     const [line, tip] = [plot.querySelector(".hw-cross"), plot.querySelector(".hw-tip")];
     line.style.display = share >= 0 && share <= 1 ? "block" : "none";
     line.style.transform = `translateX(${x.toFixed(1)}px)`;
-    const values = this.charts.series.map((s) => [s, valueAt(feed, CHARTS[i], s, k)]).filter(([, v]) => v !== null);
+    const values = this.charts.seriesOf(CHARTS[i]).map((s) => [s, valueAt(feed, CHARTS[i], s, k)]).filter(([, v]) => v !== null);
     this.readouts[i].textContent = `${clock(feed.at[k])}  ${summary(CHARTS[i], values)}`;
     tip.style.display = under ? "block" : "none";
     if (!under) return;

@@ -6,7 +6,7 @@ const STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 /** Three significant digits, a true minus; whole numbers keep all digits up to 9,999. */
 export function number(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
-  if (Number.isInteger(value) && Math.abs(value) < 10000) return minus(String(value));
+  if (Number.isInteger(value) && Math.abs(value) < 10000) return minus(value.toLocaleString("en"));
   const size = Math.floor(Math.log10(Math.abs(value)));
   const decimals = Math.max(0, digits - 1 - size);
   const unit = 10 ** (size - digits + 1);
@@ -37,7 +37,7 @@ export const text = (value, unit) => quantity(value, unit).join(" ").trim();
 function seconds(value) {
   const size = Math.abs(value);
   if (size && size < 1) return [measure(value * 1e3), "ms"];
-  if (size < 600) return [measure(value), "s"];
+  if (size < 6000) return [measure(value), "s"];
   return size < 36000 ? [measure(value / 60), "min"] : [measure(value / 3600), "h"];
 }
 

@@ -7,10 +7,10 @@ const SINGLE_UP_TO = 12;
 
 /** key, title, column, stacked areas or rows of a heat map, unit, sub title, dashed lines. */
 export const CHARTS = [
-  { key: "queued", title: "Queued calls", column: "queued", stacked: true, unit: "calls", whole: true, sub: () => "calls, stacked", lines: () => [] },
+  { key: "queued", title: "Queued calls", column: "queued", stacked: true, unit: "calls", whole: true, sub: (feed) => `calls, ${stacking(feed)}`, lines: () => [] },
   {
     key: "debt", title: "SLO debt", column: "slo_debt_s", stacked: true, unit: "s",
-    sub: (feed) => `s late of the calls now on each instance, fleet limit ${text(feed.static.limits.debt_s, "s")}`,
+    sub: (feed) => `s, calls late now, ${stacking(feed)}, fleet limit ${text(feed.static.limits.debt_s, "s")}`,
     lines: (feed) => [[feed.static.limits.debt_s, "limit", "red"]],
   },
   {
@@ -19,18 +19,22 @@ export const CHARTS = [
     lines: () => [],
   },
   {
-    key: "power", title: "GPU power", column: "power_w", stacked: true, unit: "W", sub: () => "W, stacked",
+    key: "power", title: "GPU power", column: "power_w", stacked: true, unit: "W", sub: (feed) => `W, ${stacking(feed)}`,
     lines: (feed) => (feed.now.power_cap_w ? [[feed.now.power_cap_w, "cap", "amber"]] : []),
   },
 ];
 
-/** Series of a fleet, equal GPU types side by side: label, gpu, member rows. */
+const stacking = (feed) => (isLarge(feed) ? "stacked by GPU type" : "stacked by instance");
+export const isLarge = (feed) => feed.static.instances.name.length > SINGLE_UP_TO;
+
+/** {single, grouped}: a series an instance, equal GPU types side by side, and what the areas stack. */
 export function seriesOf(feed) {
   const { name, gpu } = feed.static.instances;
   const types = [...new Set(gpu)];
   const members = (type) => name.map((_, i) => i).filter((i) => gpu[i] === type);
-  if (name.length > SINGLE_UP_TO) return types.map((type) => ({ label: type, gpu: type, members: members(type), nth: 0 }));
-  return types.flatMap((type) => members(type).map((i, nth) => ({ label: name[i], gpu: type, members: [i], nth })));
+  const single = types.flatMap((type) => members(type).map((i) => ({ label: name[i], gpu: type, members: [i] })));
+  const grouped = types.map((type) => ({ label: type, gpu: type, members: members(type) }));
+  return { single, grouped: isLarge(feed) ? grouped : single };
 }
 
 /** Value of a series at row `k`: the sum of its members where stacked, else the highest; null in a hole. */
