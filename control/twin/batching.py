@@ -96,11 +96,12 @@ def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
 def admit_waiting(world: World, i: int, budget: int) -> None:
     """Admit waiting calls in queue order while seats, token budget and KV blocks last."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
+    growth = growth_blocks(world, i, 1) if instance["n_waiting"] > 0 else 0
     while instance["n_waiting"] > 0 and instance["n_running"] < instance["max_num_seqs"] and budget > 0:
         c = pick_waiting(world.calls, instance["wait_head"], world.policy[0]["queue"], now_s)
         world.calls[c]["target"] = world.calls[c]["input_tokens"] + world.calls[c]["emitted"]
         e, blocks = find_hit(world, i, c)
-        if not can_admit(world, i, c, e, blocks):
+        if not can_admit(world, i, c, e, blocks, growth):
             if instance["n_running"] > 0:
                 break
             e, blocks = -1, 0

@@ -102,11 +102,14 @@ def pinned_by(world: World, i: int, e: int, blocks: int) -> int:
 
 
 @compiled
-def can_admit(world: World, i: int, c: int, e: int, blocks: int) -> bool:
-    """Whether the whole context of call `c` fits, leaving the watermark unless nothing else runs."""
+def can_admit(world: World, i: int, c: int, e: int, blocks: int, growth: int) -> bool:
+    """Whether the whole context of call `c` fits, leaving the watermark unless nothing else runs.
+
+    `growth` blocks are spoken for: the decoding calls take them in the very next iteration.
+    """
     instance = world.instances[i]
     need = blocks_for(world.calls[c]["target"], instance["block_size"]) - blocks
-    rest = available(instance) - pinned_by(world, i, e, blocks) - need
+    rest = available(instance) - growth - pinned_by(world, i, e, blocks) - need
     return rest >= (instance["watermark"] if instance["n_running"] > 0 else 0)
 
 
