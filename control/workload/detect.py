@@ -8,6 +8,7 @@ from control.model.workload import Workload
 from control.workload import azure, coding, conserve, hexgen, jsonl, mooncake, turns
 from control.workload.own import read_own
 from control.workload.table import header_of
+from control.workload.text import first_line
 
 
 class Format(NamedTuple):
@@ -38,7 +39,7 @@ def format_names() -> tuple[str, ...]:
 
 def detect(path: str, text: str) -> Format:
     """The format whose names are all in the header. Raises TraceError that lists the known formats."""
-    line, row = next((n, row) for n, row in enumerate(text.split("\n"), start=1) if row.strip())
+    line, row = first_line(text)
     json_lines = row.lstrip().startswith("{")
     header = tuple(jsonl.parse(path, line, row)) if json_lines else header_of(row)
     for known in FORMATS:

@@ -21,6 +21,13 @@ def read_text(path: str) -> str:
     return text.replace("\r\n", "\n")
 
 
+def first_line(text: str) -> tuple[int, str]:
+    """(1-based number, text) of the first line that is not blank."""
+    start = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
+    end = text.find("\n", start)
+    return text.count("\n", 0, start) + 1, text[start : end if end >= 0 else len(text)]
+
+
 def _decode(path: str, data: bytes) -> str:
     nul = data.find(b"\0")
     if nul >= 0:

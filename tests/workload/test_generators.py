@@ -1,11 +1,14 @@
 """Generated work has the published moments, and more of it leaves what was there unchanged."""
 
+import json
+
 import numpy as np
 import pytest
 
 from control.errors import SettingError
 from control.workload.agents import CODING, AgentShape, agents
 from control.workload.generate import generate, generator_names
+from control.workload.prompts import step_name
 from control.workload.text2sql import Text2SqlShape, text2sql
 
 N = 20_000
@@ -154,3 +157,15 @@ def test_a_shape_without_revisions_or_tests_makes_short_workflows(laws):
     workload = text2sql(10, 1, shape=shape)
     laws(workload)
     assert set(workload.workflows["n_calls"].tolist()) == {8}
+
+
+def test_text2sql_prompts_are_as_long_as_the_sample_ones(queries, shared):
+    """Mean input of each step within 10 % of a sample generated from the real schemas."""
+    lengths = {}
+    for line in (shared / "text2sql_generated" / "workflows_400.jsonl").read_text().splitlines():
+        for call in json.loads(line)["calls"]:
+            lengths.setdefault(step_name(call["stage"]), []).append(call["input_tokens"])
+    assert set(lengths) == set(queries.steps)
+    for number, step in enumerate(queries.steps):
+        own = queries.calls["input_tokens"][queries.calls["step"] == number]
+        assert own.mean() == pytest.approx(np.mean(lengths[step]), rel=0.10), step
