@@ -42,4 +42,6 @@ def _of_command(row: Mapping[str, Any], undone: bool) -> Change:
 
 
 def _of_event(row: Mapping[str, Any]) -> Change:
-    return Change(f"e{row['id']}", row["at"], row["text"] or row["kind"].replace("_", " "), "engine", "event", "")
+    return Change(
+        f"e{row['id']}", row["at"], row["text"] or row["kind"].replace("_", " "), "engine", "event", ""
+    )

@@ -6,7 +6,6 @@ The same events make the list of recent changes, so a chart and the audit never 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-
 #: Event kinds that draw a line on every time chart.
 MARKED = frozenset(
     {

@@ -26,7 +26,7 @@ class Order(NamedTuple):
 
 
 def order(kind: str, value: Any = None, old: Any = None) -> Order:
-    """The order of a control; `value` is a number, a policy, an instance or the s to step; `old` the replaced."""
+    """The order of a control; `value`: number, policy, instance or s to step; `old`: what it replaces."""
     if kind in _TARGETED:
         return Order(kind, {"instance": value})
     if kind in _VALUED:
@@ -56,7 +56,7 @@ def outcome(row: Mapping[str, Any]) -> str:
 
 
 def inverse(row: Mapping[str, Any]) -> Order | None:
-    """The order that undoes an applied command, None where it cannot be undone (a step, an unknown old value)."""
+    """The order that undoes an applied command; None for a step or where the old value is unknown."""
     kind, payload = str(row["kind"]), row.get("payload") or {}
     if row["state"] != "applied":
         return None
@@ -87,7 +87,7 @@ def effect(kind: str, instance: str, running: int, queued: int) -> str:
 
 def meanwhile(applied: Any, base: Any, draft: Any) -> str:
     """The warning shown when the applied value moved away from the one an edit started from, or ""."""
-    if applied == base or draft == base or applied == draft:
+    if applied in (base, draft) or draft == base:
         return ""
     return f"Someone else changed it meanwhile: {_plain(base)} → {_plain(applied)}. Discard to take it over."
 

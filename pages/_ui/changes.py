@@ -33,10 +33,15 @@ def command_state() -> None:
     applied = f"Applied α {snapshot['alpha']:.2f}, {snapshot['policy']}"
     state = newest["state"] if newest else "none"
     last = f"{outcome(newest)} ({asked(newest)})" if newest else "No change asked for yet"
-    warning = next((w for f in ("alpha", "policy") if (w := _warning(f, snapshot))), "")
+    warnings = (edits.problem(), _warning("alpha", snapshot), _warning("policy", snapshot))
+    warning = next((w for w in warnings if w), "")
     kind, text = ("conflict", warning) if warning else (state, last)
+    number = newest["id"] if newest else 0
     with st.container(key="command-state"):
-        st.html(f'<p class="applied">{escape(applied)}</p><p class="state state-{kind}">{escape(text)}</p>')
+        st.html(
+            f'<p class="applied">{escape(applied)}</p>'
+            f'<p class="state state-{kind}" data-command="{number}">{escape(text)}</p>'
+        )
 
 
 @st.fragment(run_every=2)

@@ -1,4 +1,4 @@
-"""The live component: three lines of JavaScript that import the served module, and a frame of fixed height."""
+"""The live component: three lines of JavaScript that import the served module, in a fixed frame."""
 
 from typing import Literal
 

@@ -31,7 +31,10 @@ def scheduler(snapshot: dict[str, Any]) -> None:
         )
     untouched = edits.draft("alpha") == alpha and edits.draft("policy") == policy
     with st.container(horizontal=True, gap="small"):
-        st.button("Apply", key="apply", type="primary", disabled=untouched, on_click=_apply)
+        if st.button("Apply", key="apply", type="primary", disabled=untouched, shortcut="Ctrl+Enter"):
+            edits.submit_draft("alpha")
+            edits.submit_draft("policy")
+            st.rerun()
         st.button("Discard", key="discard", disabled=untouched, on_click=_discard)
 
 
@@ -40,12 +43,11 @@ def run(snapshot: dict[str, Any]) -> None:
     """Pause, step, speed and load: they take effect at once."""
     paused = bool(snapshot["paused"])
     with st.container(horizontal=True, gap="small", key="run-buttons"):
-        if paused:
-            st.button("Resume", key="resume", on_click=edits.submit, args=("resume",), type="primary")
-        else:
-            st.button("Pause", key="pause", on_click=edits.submit, args=("pause",))
-        label = f"Step {STEP_S:g} s"
-        st.button(label, key="step", on_click=edits.submit, args=("step", STEP_S), disabled=not paused)
+        toggle = "resume" if paused else "pause"
+        if st.button(toggle.capitalize(), key=toggle, type="primary" if paused else "secondary"):
+            _ask(toggle)
+        if st.button(f"Step {STEP_S:g} s", key="step", disabled=not paused):
+            _ask("step", STEP_S)
     left, right = st.columns(2, gap="small")
     with left.container(key="speed"):
         _choice("Speed", "speed", SPEEDS, snapshot["speed"])
@@ -67,11 +69,12 @@ def instances(snapshot: dict[str, Any]) -> None:
                 _ask(kind, name)
 
 
-def _ask(kind: str, name: str) -> None:
-    if kind not in CONFIRMED:
-        edits.submit(kind, name)
+def _ask(kind: str, value: str | float | None = None) -> None:
+    if kind in CONFIRMED:
+        st.dialog(f"{kind.capitalize()} {value}?")(_confirm)(kind, str(value))
         return
-    st.dialog(f"{kind.capitalize()} {name}?")(_confirm)(kind, name)
+    edits.submit(kind, value)
+    st.rerun()
 
 
 def _confirm(kind: str, name: str) -> None:
@@ -98,11 +101,6 @@ def _choice(label: str, field: str, values: tuple[float, ...], applied: float) -
 def _with(values: Any, value: Any) -> list[Any]:
     listed = list(values)
     return listed if value in listed else [*listed, value]
-
-
-def _apply() -> None:
-    edits.submit_draft("alpha")
-    edits.submit_draft("policy")
 
 
 def _discard() -> None:

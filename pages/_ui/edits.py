@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from control.errors import HeadwayError
 from control.present.wording import order
 from pages._ui.source import store
 from storage import commands
@@ -54,9 +55,18 @@ def follow(field: str, applied: Any, wanted: bool) -> bool:
 
 
 def submit(kind: str, value: Any = None, old: Any = None, undo_of: int | None = None) -> None:
-    """Write one command row; the engine decides. Raises SettingError, StoreError."""
+    """Write one command row; the engine decides. What cannot be written is kept as `problem()`."""
     asked = order(kind, value, old)
-    commands.submit(store(), asked.kind, asked.payload, AUTHOR, expected=asked.expected, undo_of=undo_of)
+    st.session_state["problem"] = ""
+    try:
+        commands.submit(store(), asked.kind, asked.payload, AUTHOR, expected=asked.expected, undo_of=undo_of)
+    except HeadwayError as error:
+        st.session_state["problem"] = str(error)
+
+
+def problem() -> str:
+    """Why the viewer's last command could not be written, "" if it was."""
+    return str(st.session_state.get("problem", ""))
 
 
 def submit_draft(field: str) -> None:

@@ -5,6 +5,7 @@ import time
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -24,7 +25,7 @@ _FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def live(request: Request) -> Response:
-    """GET /api/live?since=SEQ&window=SECONDS: rows newer than SEQ (0: the whole window); X-Data-Age is in s."""
+    """GET /api/live?since=SEQ&window=S: rows newer than SEQ (0: the whole window of S s); X-Data-Age in s."""
     try:
         since = int(request.query_params.get("since", "0"))
         window = int(request.query_params.get("window", "300"))
@@ -66,8 +67,17 @@ def routes() -> list[BaseRoute]:
         Route("/api/live", live, methods=["GET"]),
         Route("/api/health", health, methods=["GET"]),
         Route("/api/plotly.js", plotly_js, methods=["GET"]),
-        Mount("/ui", StaticFiles(directory=STATIC)),
+        Mount("/ui", _Files(directory=STATIC)),
     ]
+
+
+class _Files(StaticFiles):
+    """Files that browsers keep but ask about each time, so that an update shows at once."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 @cache

@@ -10,7 +10,7 @@ _stores: dict[str, Store] = {}
 
 
 def store() -> Store:
-    """The store named by HEADWAY_DB, or the user's default one; opened on first use, tried again after a failure.
+    """The store named by HEADWAY_DB, else the user's default one; opened on first use, or at the next try.
 
     Raises StoreError with one line when it cannot be read.
     """
