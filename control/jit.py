@@ -16,6 +16,7 @@ import numba
 import platformdirs
 
 F = TypeVar("F", bound=Callable[..., Any])
+A = TypeVar("A")
 
 JIT_ON = os.environ.get("HEADWAY_JIT", "1") != "0"
 BOUNDSCHECK = os.environ.get("HEADWAY_BOUNDSCHECK", "0") == "1"
@@ -59,25 +60,26 @@ def compiled(function: F) -> F:
     """Compile `function` in nopython mode, without the GIL, strict floating point; cached on disk."""
     if not JIT_ON:
         return function
-    return cast(F, numba.njit(**FLAGS)(function))
+    options: dict[str, Any] = FLAGS
+    return cast(F, numba.njit(**options)(function))
 
 
-def _borrowed_as_is(array: Any) -> Any:
+def _as_is(array: A) -> A:
     """The array itself: plain Python counts references for us."""
     return array
 
+
+#: The same array without its owner: passing it on counts no references. A world holds some twenty arrays, and every
+#: call that hands it on would count each of them up and down (measured: 13 us an event, 0.22 us without). The caller
+#: keeps the owners alive.
+borrowed: Callable[[A], A] = _as_is
 
 if JIT_ON:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    @intrinsic
-    def borrowed(typing_context: Any, array: Any) -> Any:
-        """The same array without its owner: passing it on counts no references.
-
-        A world holds some twenty arrays, and every call that hands it on would count each of them up and down
-        (measured: 13 us an event instead of under 1). The caller keeps the owners alive.
-        """
+    def _disowned(typing_context: Any, array: Any) -> Any:
+        """Typing and code of `borrowed`: an array's struct with its owners set to null."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             view = context.make_array(array)(context, builder, args[0])
@@ -87,5 +89,4 @@ if JIT_ON:
 
         return array(array), codegen
 
-else:
-    borrowed = _borrowed_as_is
+    borrowed = cast(Callable[[A], A], intrinsic(_disowned))

@@ -28,11 +28,17 @@ def together(*decorators: Decorator) -> Decorator:
 as_json = click.option("--json", "json_out", is_flag=True, help="Print one JSON object on stdout.")
 
 fleet_option = click.option(
-    "--fleet", "fleet_name", default="demo-mixed", show_default=True, help="Fleet file (TOML) or built-in name."
+    "--fleet",
+    "fleet_name",
+    default="demo-mixed",
+    show_default=True,
+    help="Fleet file (TOML) or built-in name.",
 )
 
 work_options = together(
-    click.option("--trace", "trace_path", help="Trace file, or a generator: text2sql, agents, demo-mixed ..."),
+    click.option(
+        "--trace", "trace_path", help="Trace file, or a generator: text2sql, agents, demo-mixed ..."
+    ),
     click.option("--format", "trace_format", help="Format of the trace where its header does not tell."),
     click.option("--workflows", type=int, default=400, show_default=True, help="How many, from a generator."),
     click.option("--rate", type=float, help="Workflows per second. Absent: recorded times, else 0.1."),
@@ -85,7 +91,9 @@ def say_if_cold() -> None:
 
 def print_json(value: Any) -> None:
     """One JSON object on stdout, numbers at full precision, NumPy scalars as numbers."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.write(
+        orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+    )
     sys.stdout.buffer.flush()
 
 
@@ -101,5 +109,8 @@ def print_table(rows: list[list[str]]) -> None:
     """Rows of text with aligned columns; the first row is the head."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)),
+        ]
         click.echo("  ".join(cells).rstrip())

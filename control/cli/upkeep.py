@@ -32,7 +32,7 @@ def warm(json_out: bool) -> None:
 @as_json
 def doctor(db: str | None, json_out: bool) -> int:
     """Check what Headway needs on this machine. Exit code 1 where something is broken."""
-    from control.service_checks import checks
+    from control.cli.checks import checks
 
     results: list[dict[str, Any]] = checks(db)
     if json_out:

@@ -33,7 +33,8 @@ def last_turn_calls(workflows: Table, calls: Table) -> Table:
     last = workflows["first_call"] + workflows["n_calls"] - 1
     is_last = calls["group"] == calls["group"][last][calls["workflow"]]
     ran = workflows["state"][calls["workflow"]] == DONE
-    return calls[is_last & ran & (calls["state"] == COMPLETED)]
+    rows: Table = calls[is_last & ran & (calls["state"] == COMPLETED)]
+    return rows
 
 
 def ttfets_s(workflows: Table, calls: Table) -> Floats:

@@ -9,7 +9,7 @@ from control.metrics.energy import energy_j, tokens_per_joule
 from control.metrics.latency import mean, percentile, tbts_s, ttfets_s, ttfts_s, workflow_latencies_s
 from control.metrics.slo import attainment, finished_debt_s
 from control.policy.codes import CANCELLED, CAUSES, COMPLETED, DONE, REFUSED
-from control.policy.tables import Table
+from control.policy.tables import Record, Table
 
 
 def summary(workflows: Table, calls: Table, instances: Table, names: Sequence[str]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def makespan_s(workflows: Table) -> float:
     return float(workflows["finished_s"].max() - workflows["arrival_s"].min())
 
 
-def one_instance(row: Table, name: str) -> dict[str, Any]:
+def one_instance(row: Record, name: str) -> dict[str, Any]:
     """What one instance did."""
     return {
         "name": name,

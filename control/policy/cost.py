@@ -5,7 +5,7 @@ context already held by the prefilling sequences, area = sum of P (kvp + P / 2).
 """
 
 from control.jit import compiled
-from control.policy.tables import Costs, Table
+from control.policy.tables import Costs, Record, Table
 
 
 @compiled
@@ -44,9 +44,7 @@ def decode_run_ms(costs: Costs, profile: int, host_ms: float, b: int, k: int, n:
 
 
 @compiled
-def mixed_ms(
-    costs: Costs, profile: int, host_ms: float, b: int, k: int, p: int, kvp: float, area: float
-) -> float:
+def mixed_ms(costs: Costs, profile: int, host_ms: float, b: int, k: int, p: int, kvp: float, area: float) -> float:
     """Duration of one iteration with `p` prefill tokens beside `b` decoding sequences, ms."""
     row = costs.profiles[profile]
     if row["additive"] == 1:
@@ -63,7 +61,7 @@ def chunk_area(held: float, p: float) -> float:
 
 
 @compiled
-def prefill_alone_s(costs: Costs, instance: Table, tokens: int, held: int) -> float:
+def prefill_alone_s(costs: Costs, instance: Record, tokens: int, held: int) -> float:
     """Time to prefill `tokens` behind `held` tokens of context, in chunks, alone on the instance, s."""
     profile, host_ms = instance["profile"], instance["host_ms"]
     size = instance["max_num_batched_tokens"]
@@ -77,7 +75,7 @@ def prefill_alone_s(costs: Costs, instance: Table, tokens: int, held: int) -> fl
 
 
 @compiled
-def decode_alone_s(costs: Costs, instance: Table, context: float, steps: float) -> float:
+def decode_alone_s(costs: Costs, instance: Record, context: float, steps: float) -> float:
     """Time of `steps` decode iterations from `context` tokens on, alone; steps may be a mean, s."""
     if steps <= 0.0:
         return 0.0
@@ -89,7 +87,7 @@ def decode_alone_s(costs: Costs, instance: Table, context: float, steps: float) 
 
 
 @compiled
-def exec_s(costs: Costs, instance: Table, tokens: int, held: int, outputs: float) -> float:
+def exec_s(costs: Costs, instance: Record, tokens: int, held: int, outputs: float) -> float:
     """t_comp: execution time of a call alone on the instance, s (HexGen-Flow, section 1).
 
     `tokens` of input of which `held` stand in its prefix cache; `outputs` is the historical mean of the step,

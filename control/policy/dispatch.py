@@ -9,19 +9,17 @@ from control.jit import compiled
 from control.policy.codes import HEXGEN, LEAST_LOADED, POWER_OF_TWO
 from control.policy.cost import exec_s
 from control.policy.eligible import count_eligible, is_eligible, nth_eligible
-from control.policy.tables import Costs, Floats, Table
+from control.policy.tables import Costs, Floats, Record, Table
 
 
 @compiled
-def queue_length(instance: Table) -> int:
+def queue_length(instance: Record) -> int:
     """Calls on the instance that have not ended."""
     return instance["n_waiting"] + instance["n_running"]
 
 
 @compiled
-def estimate_all(
-    costs: Costs, instances: Table, steps: Table, call: Table, held: int, t_comp_s: Floats
-) -> None:
+def estimate_all(costs: Costs, instances: Table, steps: Table, call: Record, held: int, t_comp_s: Floats) -> None:
     """Fill `t_comp_s` [n instances] with the call's estimated execution time; inf where it may not go."""
     outputs = steps[call["step"]]["mean_output"]
     for i in range(len(instances)):
@@ -31,7 +29,7 @@ def estimate_all(
 
 
 @compiled
-def floored_queue_s(instance: Table, t_comp_s: float, floor: float) -> float:
+def floored_queue_s(instance: Record, t_comp_s: float, floor: float) -> float:
     """max(t_queue, floor x t_comp), s: an empty queue is not infinitely attractive."""
     return max(instance["queued_work_s"], floor * t_comp_s)
 
@@ -58,7 +56,7 @@ def hexgen_score(alpha: float, beta: float, t_queue_s: float, t_comp_s: float) -
 
 
 @compiled
-def score_hexgen(policy: Table, instances: Table, t_comp_s: Floats, scores: Floats) -> None:
+def score_hexgen(policy: Record, instances: Table, t_comp_s: Floats, scores: Floats) -> None:
     """Fill `scores` with the paper's dispatch score; -inf where the call may not go."""
     floor = policy["floor"]
     beta = beta_s2(instances, t_comp_s, floor)
@@ -77,7 +75,7 @@ def score_least_loaded(instances: Table, t_comp_s: Floats, scores: Floats) -> No
 
 
 @compiled
-def score_power_of_two(instances: Table, call: Table, t_comp_s: Floats, scores: Floats) -> None:
+def score_power_of_two(instances: Table, call: Record, t_comp_s: Floats, scores: Floats) -> None:
     """Two instances by the call's own draws; minus the queue length for those, -inf for the rest."""
     scores[:] = -math.inf
     n = count_eligible(instances, call)
@@ -99,9 +97,7 @@ def score_round_robin(t_comp_s: Floats, rotation: int, scores: Floats) -> None:
 
 
 @compiled
-def score_all(
-    policy: Table, instances: Table, call: Table, rotation: int, t_comp_s: Floats, scores: Floats
-) -> None:
+def score_all(policy: Record, instances: Table, call: Record, rotation: int, t_comp_s: Floats, scores: Floats) -> None:
     """Fill `scores` [n instances] by the dispatch rule in force."""
     dispatch = policy["dispatch"]
     if dispatch == HEXGEN:
@@ -115,6 +111,14 @@ def score_all(
 
 
 @compiled
+def beats(instances: Table, scores: Floats, a: int, b: int) -> bool:
+    """Whether instance `a` scores higher than `b`, or the same under a lower load."""
+    if scores[a] != scores[b]:
+        return scores[a] > scores[b]
+    return instances[a]["queued_work_s"] < instances[b]["queued_work_s"]
+
+
+@compiled
 def best_instance(instances: Table, scores: Floats, rotation: int, other_than: int) -> int:
     """Row with the largest score, by the tie rule above; -1 where every score is -inf."""
     n, best = len(scores), -1
@@ -122,8 +126,6 @@ def best_instance(instances: Table, scores: Floats, rotation: int, other_than: i
         i = (rotation + k) % n
         if i == other_than or scores[i] == -math.inf:
             continue
-        if best < 0 or scores[i] > scores[best]:
-            best = i
-        elif scores[i] == scores[best] and instances[i]["queued_work_s"] < instances[best]["queued_work_s"]:
+        if best < 0 or beats(instances, scores, i, best):
             best = i
     return best

@@ -4,12 +4,13 @@ Index as `table[i]["field"]`: attribute access works only inside compiled code. 
 plain Python and compiled runs never differ by an overflow.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Table = npt.NDArray[np.void]
+Record: TypeAlias = Any  # one row of a table: NumPy cannot type the fields of a record
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from control.policy.codes import DECODE, DECODING, IDLE, MIXED, PREEMPTED, PREFI
 from control.policy.cost import chunk_area, decode_run_ms, mixed_ms
 from control.policy.pick import pick_waiting
 from control.policy.power import run_w
-from control.policy.tables import Table
+from control.policy.tables import Record
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, preempt_kv
@@ -209,11 +209,9 @@ def plan(world: World, i: int) -> None:
 
 
 @compiled
-def run_s(world: World, instance: Table, n: int) -> float:
+def run_s(world: World, instance: Record, n: int) -> float:
     """Time that the first `n` iterations of the decode run under way take, s."""
-    ms = decode_run_ms(
-        world.costs, instance["profile"], instance["host_ms"], instance["run_b"], instance["run_kv"], n
-    )
+    ms = decode_run_ms(world.costs, instance["profile"], instance["host_ms"], instance["run_b"], instance["run_kv"], n)
     return ms * 1e-3
 
 

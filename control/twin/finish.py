@@ -2,7 +2,7 @@
 
 from control.jit import compiled
 from control.policy.codes import COMPLETED, DECODE, DECODING, PREFILL
-from control.policy.tables import Table
+from control.policy.tables import Record
 from control.twin.kv import grow_kv, publish_shared, release_kv
 from control.twin.world import World
 
@@ -23,7 +23,7 @@ def book_run(world: World, i: int) -> float:
 
 
 @compiled
-def emit(call: Table, n: int, now_s: float) -> None:
+def emit(call: Record, n: int, now_s: float) -> None:
     """Call generated `n` tokens, the last of them now."""
     if call["emitted"] == 0:
         call["first_token_s"] = now_s
@@ -80,7 +80,7 @@ def leave(world: World, i: int, c: int) -> None:
 
 
 @compiled
-def unload(instance: Table, call: Table) -> None:
+def unload(instance: Record, call: Record) -> None:
     """Take a call's estimate off the instance's queued work, which is exactly 0 when nothing is left."""
     instance["queued_work_s"] -= call["t_comp_s"]
     if instance["n_waiting"] + instance["n_running"] == 0:

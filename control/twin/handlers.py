@@ -219,9 +219,7 @@ def on_run_end(world: World, i: int) -> None:
     for k in range(ended):
         c = world.ended[k]
         call = world.calls[c]
-        learn_step(
-            world.costs, world.instances, world.steps, call["step"], call["input_tokens"], call["emitted"]
-        )
+        learn_step(world.costs, world.instances, world.steps, call["step"], call["input_tokens"], call["emitted"])
         end_call(world, c, COMPLETED, NO_CAUSE)
         leave_group(world, c)
         if world.workflows[call["workflow"]]["open_calls"] == 0:

@@ -4,7 +4,7 @@ At every moment free + evictable + blocks owned by running calls + blocks of sha
 """
 
 from control.jit import compiled
-from control.policy.tables import Table
+from control.policy.tables import Record
 from control.twin.prefixes import (
     drop_prefix,
     evict,
@@ -26,7 +26,7 @@ def blocks_for(tokens: int, block_size: int) -> int:
 
 
 @compiled
-def available(instance: Table) -> int:
+def available(instance: Record) -> int:
     """Blocks that can be had: free ones and cached prefixes nobody uses."""
     return instance["free"] + instance["evictable"]
 

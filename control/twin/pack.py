@@ -30,14 +30,17 @@ from control.policy.tables import (
     Costs,
     Floats,
     Ints,
+    Record,
     Table,
 )
 from control.twin.heap import new_heap
 from control.twin.slo import base_slos_s
 from control.twin.world import World
 
-CARRIED = ("group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens")
-CARRIED += ("history_tokens", "tool_s", "draw_a", "draw_b", "workflow")
+CARRIED = (
+    *("group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens"),
+    *("history_tokens", "tool_s", "draw_a", "draw_b", "workflow"),
+)
 QUEUE_FLOOR = 0.1  # floor of t_queue in units of t_comp (HexGen-Flow leaves it open)
 
 
@@ -107,7 +110,7 @@ def instance_table(fleet: Fleet, rows: dict[tuple[object, ...], int]) -> Table:
     return table
 
 
-def fill_instance(row: Table, spec: InstanceSpec) -> None:
+def fill_instance(row: Record, spec: InstanceSpec) -> None:
     """Copy a spec's settings and its KV capacity into its row."""
     kv_tokens, max_model_len = capacity(spec)
     row["max_num_seqs"] = spec.max_num_seqs
@@ -240,9 +243,7 @@ def build_world(
     )
 
 
-def fill_slos(
-    workload: Workload, workflows: Table, calls: Table, costs: Costs, instances: Table, steps: Table
-) -> None:
+def fill_slos(workload: Workload, workflows: Table, calls: Table, costs: Costs, instances: Table, steps: Table) -> None:
     """Derive the SLO of every workflow that declares none: slo_scale x base."""
     wanted = np.isnan(workload.workflows["slo_s"])
     if not wanted.any():

@@ -9,9 +9,7 @@ from control.twin.pack import build_world
 from control.twin.world import World
 
 
-def simulate(
-    workload: Workload, fleet: Fleet, policy: str, alpha: float = 0.5, exact: bool = False
-) -> World:
+def simulate(workload: Workload, fleet: Fleet, policy: str, alpha: float = 0.5, exact: bool = False) -> World:
     """The world after every call of `workload` has ended, energy booked up to the last end.
 
     Raises:

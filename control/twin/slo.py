@@ -10,13 +10,13 @@ import numpy as np
 
 from control.jit import compiled
 from control.policy.cost import exec_s
-from control.policy.tables import Costs, Floats, Table
+from control.policy.tables import Costs, Floats, Record, Table
 
 STANDALONE_FACTOR = 5.0
 
 
 @compiled
-def suits(instance: Table, calls: Table, first: int, end: int) -> bool:
+def suits(instance: Record, calls: Table, first: int, end: int) -> bool:
     """Whether every call of a workflow fits the instance's context limit."""
     for c in range(first, end):
         if calls[c]["input_tokens"] + 1 > instance["max_model_len"]:
@@ -25,7 +25,7 @@ def suits(instance: Table, calls: Table, first: int, end: int) -> bool:
 
 
 @compiled
-def standalone_on_s(costs: Costs, instance: Table, calls: Table, first: int, end: int) -> float:
+def standalone_on_s(costs: Costs, instance: Record, calls: Table, first: int, end: int) -> float:
     """Time of a workflow alone on an instance, its own history in the prefix cache, tool time included, s."""
     total_s, group_s, tool_s, group = 0.0, 0.0, 0.0, -1
     for c in range(first, end):

@@ -1,6 +1,6 @@
 """A world: every table of a fleet at one moment. A fork is a copy of the changing ones."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from control.jit import borrowed, compiled
 from control.policy.tables import Costs, Floats, Ints, Table
@@ -33,20 +33,20 @@ class World(NamedTuple):
 
 def fork(world: World) -> World:
     """An independent copy; the costs, which no run changes, stay shared."""
-    return World(*(value if name == "costs" else copied(value) for name, value in world._asdict().items()))
+    return World._make(
+        value if name == "costs" else copied(value) for name, value in zip(World._fields, world, strict=True)
+    )
 
 
-def copied(value: Table | Heap) -> Table | Heap:
+def copied(value: Any) -> Any:
     """A copy of an array or of a heap's arrays."""
-    return Heap(*(part.copy() for part in value)) if isinstance(value, Heap) else value.copy()
+    return Heap._make(part.copy() for part in value) if isinstance(value, Heap) else value.copy()
 
 
 @compiled
 def borrowed_costs(costs: Costs) -> Costs:
     """The costs as borrowed arrays."""
-    return Costs(
-        borrowed(costs.profiles), borrowed(costs.decode_ms), borrowed(costs.mix_ms), borrowed(costs.power_w)
-    )
+    return Costs(borrowed(costs.profiles), borrowed(costs.decode_ms), borrowed(costs.mix_ms), borrowed(costs.power_w))
 
 
 @compiled

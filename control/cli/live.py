@@ -1,0 +1,74 @@
+"""`headway up`, `headway engine`, `headway dashboard`: the live processes."""
+
+from typing import Any
+
+import click
+
+from control.config import EngineSettings
+
+db_option = click.option(
+    "--db", envvar="HEADWAY_DB", help="Store: a file or a database URL. Default: your data folder."
+)
+
+
+@click.command()
+@db_option
+@click.option("--demo", "scenario", default="demo-mixed", show_default=True, help="Scenario to run.")
+@click.option("--trace", help="Replay a trace file once instead of a scenario.")
+@click.option("--rate", type=float, help="Workflows per second for --trace. Absent: recorded times.")
+@click.option("--fleet", help="Fleet file or built-in name. Default: the scenario's.")
+@click.option("--policy", default="hexgen", show_default=True)
+@click.option("--alpha", type=float, default=0.3, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--speed", type=float, default=1.0, show_default=True, help="Simulated seconds per second.")
+@click.option("--fresh", is_flag=True, help="Do not go on from the state the store holds.")
+@click.option("--parent", type=int, hidden=True, help="End when this process is no longer the parent.")
+def engine(db: str | None, fresh: bool, parent: int | None, **settings: Any) -> int:
+    """Run the engine alone: it drives the fleet and writes the store."""
+    from control.policy.codes import policy_codes
+    from control.service import run_engine, set_up_logging
+
+    set_up_logging()
+    policy_codes(settings["policy"])
+    return run_engine(db, EngineSettings(**settings), fresh, parent)
+
+
+@click.command()
+@db_option
+@click.option("--port", type=int, help="Port of the dashboard. Default: 8501 or the next free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--headless", is_flag=True, help="Do not open a browser.")
+def dashboard(db: str | None, port: int | None, host: str, headless: bool) -> int:
+    """Run the dashboard alone, on a store that an engine writes."""
+    from control.cli.processes import Supervisor, chosen_port, dashboard_process
+
+    place = chosen_port(host, port)
+    return Supervisor([dashboard_process(db, host, place, engine="external")], host, place, headless).run()
+
+
+@click.command()
+@db_option
+@click.option("--demo", "scenario", default="demo-mixed", show_default=True, help="Scenario to run.")
+@click.option("--port", type=int, help="Port of the dashboard. Default: 8501 or the next free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--headless", is_flag=True, help="Do not open a browser.")
+@click.option("--speed", type=float, help="Simulated seconds per second.  [default: 1]")
+@click.option("--seed", type=int, help="Seed of all randomness.  [default: 0]")
+@click.option("--policy", help="Scheduling policy to start with.  [default: hexgen]")
+@click.option("--alpha", type=float, help="Alpha to start with.  [default: 0.3]")
+@click.option("--fresh", is_flag=True, help="Do not go on from the state the store holds.")
+def up(db: str | None, port: int | None, host: str, headless: bool, fresh: bool, **settings: Any) -> int:
+    """Open the live dashboard: an engine and a dashboard, one command; ctrl-C ends both."""
+    from control.cli.processes import Supervisor, chosen_port, dashboard_process, engine_process
+    from control.model.fleet import load_fleet
+    from control.policy.codes import policy_codes
+    from control.workload.scenarios import scenario
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    checked = EngineSettings(**given)
+    policy_codes(checked.policy)
+    load_fleet(scenario(checked.scenario).fleet)
+    place = chosen_port(host, port)
+    options = [f"--{'demo' if name == 'scenario' else name}={value}" for name, value in given.items()]
+    parts = [engine_process(db, options, fresh), dashboard_process(db, host, place, engine="external")]
+    return Supervisor(parts, host, place, headless).run()

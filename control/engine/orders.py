@@ -1,0 +1,194 @@
+"""Commands to the live state: each is applied or refused with a reason; compare-and-set where it says so."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from control.config import LOAD_BOUNDS, SPEED_BOUNDS, within
+from control.engine.state import Live, rescale
+from control.errors import InputError, SettingError
+from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
+from control.twin.handlers import kill, revive
+
+LONGEST_STEP_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a command, and the event to record for it."""
+
+    applied: bool
+    reason: str  # why it was refused; "" when applied
+    event: dict[str, Any] | None = None
+    step_s: float = 0.0  # simulated s the engine is asked to move while paused
+
+
+def obey(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Apply `command` (kind, payload, expected ...) to the live state, or refuse it with a reason."""
+    order = ORDERS.get(command["kind"])
+    if order is None:
+        return Outcome(False, f"unknown command {command['kind']!r}: expected one of {', '.join(ORDERS)}")
+    try:
+        return order(live, command)
+    except (InputError, KeyError, TypeError, ValueError) as error:
+        return Outcome(False, str(error) or type(error).__name__)
+
+
+def compare(command: Mapping[str, Any], current: Any) -> None:
+    """Refuse a command that was made looking at another value than the one in force.
+
+    Raises:
+        SettingError: someone changed it meanwhile.
+    """
+    expected = command.get("expected")
+    if isinstance(expected, Mapping):
+        expected = next(iter(expected.values()), None)
+    same = expected is None or expected == current
+    if not same and isinstance(expected, (int, float)) and isinstance(current, (int, float)):
+        same = bool(np.isclose(expected, current, rtol=0.0, atol=1e-9))
+    if not same:
+        raise SettingError(f"it is {current} now, not {expected} as when the command was made")
+
+
+def applied(kind: str, text: str, old: Any, new: Any, target: str | None = None) -> Outcome:
+    """An applied command with its event."""
+    return Outcome(True, "", {"kind": kind, "target": target, "text": text, "old": old, "new": new})
+
+
+def set_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Alpha of the dispatch score."""
+    old = live.alpha
+    compare(command, old)
+    new = within("alpha", float(command["payload"]["alpha"]), 0.0, 1.0)
+    live.world.policy[0]["alpha"] = new
+    return applied("alpha", f"alpha {old:.2f} → {new:.2f}", old, new)
+
+
+def set_policy(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """The named policy; alpha stays."""
+    old, new = live.policy, str(command["payload"]["policy"])
+    compare(command, old)
+    codes = policy_codes(new)
+    live.world.policy[0]["dispatch"], live.world.policy[0]["queue"] = codes
+    live.policy = new
+    return applied("policy", f"policy {old} → {new}", old, new)
+
+
+def pause(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Stop simulated time."""
+    if live.paused:
+        raise SettingError("the engine is paused already")
+    live.paused = True
+    return applied("pause", "paused", False, True)
+
+
+def resume(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Let simulated time go on."""
+    if not live.paused:
+        raise SettingError("the engine is running already")
+    live.paused = False
+    return applied("resume", "resumed", True, False)
+
+
+def set_speed(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Simulated seconds per wall second."""
+    old = live.speed
+    compare(command, old)
+    live.speed = within("speed", float(command["payload"]["speed"]), *SPEED_BOUNDS)
+    return applied("speed", f"speed ×{old:g} → ×{live.speed:g}", old, live.speed)
+
+
+def step(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Move a paused engine on by some simulated seconds."""
+    step_s = within("step_s", float(command["payload"]["step_s"]), 0.001, LONGEST_STEP_S)
+    if not live.paused:
+        raise SettingError("only a paused engine steps")
+    event = {"kind": "step", "target": None, "text": f"stepped {step_s:g} s", "old": None, "new": step_s}
+    return Outcome(True, "", event, step_s)
+
+
+def set_load(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """How thick arrivals come, as a factor on the scenario's rate."""
+    old = live.load_scale
+    compare(command, old)
+    if live.source.scenario is None:
+        raise SettingError("a replayed trace has its own arrivals; load scales with scenarios only")
+    new = within("load_scale", float(command["payload"]["load_scale"]), *LOAD_BOUNDS)
+    rescale(live, new)
+    return applied("load_scale", f"load ×{old:g} → ×{new:g}", old, new)
+
+
+def instance_row(live: Live, command: Mapping[str, Any]) -> tuple[int, str]:
+    """Row and name of the instance a command names.
+
+    Raises:
+        SettingError: there is none of that name.
+    """
+    name = command["payload"]["instance"]
+    names = [spec.name for spec in live.fleet.instances]
+    if name not in names:
+        raise SettingError(f"instance = {name!r}: expected one of {', '.join(names)}")
+    return names.index(name), name
+
+
+def change_state(
+    live: Live, command: Mapping[str, Any], allowed: tuple[int, ...], verb: str
+) -> tuple[int, str, str]:
+    """Row, name and old state of the instance, which must be in one of the `allowed` states.
+
+    Raises:
+        SettingError: it is in another state.
+    """
+    i, name = instance_row(live, command)
+    old = INSTANCE_STATES[int(live.world.instances[i]["state"])]
+    compare(command, old)
+    if live.world.instances[i]["state"] not in allowed:
+        raise SettingError(f"{name} is {old}: cannot {verb} it")
+    return i, name, old
+
+
+def drain(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Give an instance no new calls; what it has it finishes."""
+    i, name, old = change_state(live, command, (UP,), "drain")
+    live.world.instances[i]["state"] = DRAINING
+    return applied("drain", f"drain {name}", old, "draining", name)
+
+
+def undrain(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """End a drain."""
+    i, name, old = change_state(live, command, (DRAINING,), "undrain")
+    live.world.instances[i]["state"] = UP
+    return applied("undrain", f"undrain {name}", old, "up", name)
+
+
+def kill_instance(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Fail an instance: its calls are placed anew from their beginning."""
+    i, name, old = change_state(live, command, (UP, DRAINING), "kill")
+    moved = int(live.world.instances[i]["n_running"] + live.world.instances[i]["n_waiting"])
+    kill(live.world, i)
+    return applied("kill", f"{name} lost, {moved} calls placed anew", old, "down", name)
+
+
+def revive_instance(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Bring a failed instance back, empty."""
+    i, name, old = change_state(live, command, (DOWN,), "revive")
+    revive(live.world, i)
+    return applied("revive", f"{name} is back", old, "up", name)
+
+
+ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
+    "alpha": set_alpha,
+    "policy": set_policy,
+    "pause": pause,
+    "resume": resume,
+    "speed": set_speed,
+    "step": step,
+    "load_scale": set_load,
+    "drain": drain,
+    "undrain": undrain,
+    "kill": kill_instance,
+    "revive": revive_instance,
+}
+KNOWN_POLICIES = tuple(POLICIES)

@@ -1,0 +1,80 @@
+"""Live figures over the last simulated minutes: latency percentiles, attainment, rates."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Ended(NamedTuple):
+    """A workflow that ended."""
+
+    at_s: float  # simulated s
+    latency_s: float
+    met: bool  # within its SLO, and not broken
+    done: bool  # ran to its end
+
+
+class Meter(NamedTuple):
+    """Running totals at a moment."""
+
+    at_s: float  # simulated s
+    energy_j: float
+    generated: int  # tokens
+    context: int  # full-context tokens of completed calls
+
+
+@dataclass
+class Rolling:
+    """What ended, and the meters, over the last `window_s` simulated seconds."""
+
+    window_s: float = 300.0
+    ended: deque[Ended] = field(default_factory=deque)
+    meters: deque[Meter] = field(default_factory=deque)
+    completed: int = 0  # workflows, since the start
+    failed: int = 0  # workflows that broke, since the start
+    refused: int = 0  # calls, since the start
+    context: int = 0  # full-context tokens of completed calls, since the start
+
+    def note(self, ended: Ended) -> None:
+        """A workflow ended."""
+        self.ended.append(ended)
+        self.completed += ended.done
+        self.failed += not ended.done
+
+    def read(self, meter: Meter) -> None:
+        """Take a reading of the running totals and forget what left the window."""
+        self.meters.append(meter)
+        while len(self.meters) > 2 and self.meters[1].at_s <= meter.at_s - self.window_s:
+            self.meters.popleft()
+        while self.ended and self.ended[0].at_s < meter.at_s - self.window_s:
+            self.ended.popleft()
+
+    def percentile_s(self, q: float) -> float | None:
+        """The q-th percentile of latency over the window, s; None when nothing ran to its end in it."""
+        done = [e.latency_s for e in self.ended if e.done]
+        return float(np.percentile(done, q)) if done else None
+
+    def attainment(self) -> float | None:
+        """Share of the window's ended workflows that met their SLO; None when none ended."""
+        return sum(e.met for e in self.ended) / len(self.ended) if self.ended else None
+
+    def throughput_wps(self, now_s: float) -> float:
+        """Workflows that ran to their end per simulated second."""
+        span_s = min(self.window_s, now_s)
+        return sum(e.done for e in self.ended) / span_s if span_s > 0.0 else 0.0
+
+    def tokens_per_s(self) -> float:
+        """Generated tokens per simulated second."""
+        if len(self.meters) < 2 or self.meters[-1].at_s <= self.meters[0].at_s:
+            return 0.0
+        first, last = self.meters[0], self.meters[-1]
+        return (last.generated - first.generated) / (last.at_s - first.at_s)
+
+    def tokens_per_joule(self) -> float | None:
+        """Full-context tokens of completed calls per joule drawn, idle included; None before any joule."""
+        first, last = (self.meters[0], self.meters[-1]) if self.meters else (None, None)
+        if first is None or last is None or last.energy_j <= first.energy_j:
+            return None
+        return (last.context - first.context) / (last.energy_j - first.energy_j)

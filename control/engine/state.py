@@ -1,0 +1,98 @@
+"""The live state: the world, where its work comes from, how fast it runs."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from control.engine.rolling import Rolling
+from control.engine.source import Source, after
+from control.model.fleet import Fleet
+from control.policy.tables import Ints, Table
+from control.twin.kernel import advance
+from control.twin.pack import build_world, refresh_steps, step_table
+from control.twin.repack import repack
+from control.twin.world import World
+
+LOOKAHEAD_S = 5.0  # a window is taken in this long before it begins, simulated s
+
+
+@dataclass
+class Live:
+    """Everything the engine moves. `world` is replaced when it is repacked."""
+
+    fleet: Fleet
+    source: Source
+    world: World
+    streams: Ints  # stream of each stream key of the world
+    declared: Table  # STEP rows before any history
+    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # kinds, tenants, steps
+    policy: str
+    next_window: int = 0
+    speed: float = 1.0
+    paused: bool = False
+    load_scale: float = 1.0
+    rolling: Rolling = field(default_factory=Rolling)
+
+    @property
+    def now_s(self) -> float:
+        """Simulated time, s."""
+        return float(self.world.clock[0]["now_s"])
+
+    @property
+    def alpha(self) -> float:
+        """The alpha in force."""
+        return float(self.world.policy[0]["alpha"])
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a finite source has run out and nothing is left to do."""
+        return self.source.is_over(self.next_window) and not self.has_work
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any workflow is still to arrive or to end."""
+        clock = self.world.clock[0]
+        return bool(clock["open_workflows"] > 0 or clock["next_workflow"] < len(self.world.workflows))
+
+
+def start(fleet: Fleet, source: Source, policy: str, alpha: float, speed: float) -> Live:
+    """A live state at time 0, with the first window about to arrive."""
+    first = source.window(0, 1.0)
+    streams = np.unique(first.calls["stream"][first.calls["stream"] >= 0]).astype(np.int64)
+    empty = first._replace(
+        workflows=first.workflows[:0], calls=first.calls[:0], n_streams=0, ids=(), problems=()
+    )
+    world = build_world(empty, fleet, policy, alpha, journal=True)
+    declared = step_table(first.steps)
+    refresh_steps(world.costs, world.instances, declared)
+    names = (first.kinds, first.tenants, first.steps)
+    live = Live(fleet, source, world, streams[:0], declared, names, policy, speed=speed)
+    take_windows(live, 0.0)
+    return live
+
+
+def take_windows(live: Live, until_s: float) -> None:
+    """Take in every window that begins before `until_s` (plus a little), forgetting what has ended."""
+    while not live.source.is_over(live.next_window):
+        if live.source.window_start_s(live.next_window) > until_s + LOOKAHEAD_S:
+            return
+        more = live.source.window(live.next_window, live.load_scale)
+        live.world, live.streams = repack(live.world, live.streams, more, live.declared)
+        live.next_window += 1
+
+
+def rescale(live: Live, load_scale: float) -> None:
+    """Arrivals from now on come `load_scale` times as thick; what has arrived stays."""
+    live.load_scale = load_scale
+    live.next_window = max(1, live.next_window)
+    first = int(live.now_s // 60.0)
+    drop = True
+    for index in range(first, live.next_window):
+        more = after(live.source.window(index, load_scale), live.now_s)
+        live.world, live.streams = repack(live.world, live.streams, more, live.declared, drop_future=drop)
+        drop = False
+
+
+def move(live: Live, until_s: float) -> bool:
+    """Let the world run to `until_s`; False: its journal must be drained first, then call again."""
+    return bool(advance(live.world, until_s))
