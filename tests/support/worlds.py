@@ -39,9 +39,7 @@ class Flow(NamedTuple):
     go_on: int = 0
 
 
-def workload(
-    flows: Sequence[Flow], kinds: Sequence[str] = ("chat",), steps: Sequence[str] = ("chat",)
-) -> Workload:
+def workload(flows: Sequence[Flow], kinds: Sequence[str] = ("chat",), steps: Sequence[str] = ("chat",)) -> Workload:
     """The workload of these workflows, in order of arrival."""
     flows = sorted(flows, key=lambda flow: flow.arrival_s)
     workflows = empty_workflows(len(flows))
@@ -76,9 +74,7 @@ def lone_calls(arrivals_s: Sequence[float], calls: Sequence[CallSpec]) -> Worklo
 
 def instance(gpu: str = "A100", model: str = "Llama-3.1-8B", **settings: object) -> InstanceSpec:
     """An instance of 64 blocks of 16 tokens without a watermark, unless `settings` say otherwise."""
-    base = InstanceSpec(
-        "", gpu, model, kv_tokens=1024, watermark=0.0, max_num_seqs=8, max_num_batched_tokens=64
-    )
+    base = InstanceSpec("", gpu, model, kv_tokens=1024, watermark=0.0, max_num_seqs=8, max_num_batched_tokens=64)
     return replace(base, **settings)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,166 @@
+"""Continuous batching of one instance: what a run holds and what it leaves behind."""
+
+from control.policy.codes import DECODE, DOWN, LLF, PREFILL, WAITING
+from tests.naive import cache
+from tests.naive.state import Call, Instance, Run
+
+
+def growth(instance: Instance, n: int) -> int:
+    """Blocks that the decoding calls need for their next `n` tokens."""
+    return sum(
+        cache.blocks_for(instance, call.kv + n) - call.base - call.own
+        for call in instance.batch
+        if call.state == DECODE
+    )
+
+
+def preempt_youngest(instance: Instance) -> None:
+    """The call admitted last goes back to the head of the queue."""
+    call = instance.batch.pop()
+    cache.give_back(instance, call, instance.remnants if instance.caching else None, call.row)
+    call.preemptions += 1
+    instance.preemptions += 1
+    call.chunk, call.state = 0, WAITING
+    instance.queue.insert(0, call)
+
+
+def urgency_s(call: Call, now_s: float) -> float:
+    """T - (budget - waited)."""
+    return call.t_comp_s - (call.budget_s - (now_s - call.ready_s))
+
+
+def pick(instance: Instance, order: int, now_s: float) -> Call:
+    """The waiting call to admit next: a preempted head, else by the order of the queue, the earlier on a tie."""
+    if order != LLF or instance.queue[0].preemptions > 0:
+        return instance.queue[0]
+    return max(instance.queue, key=lambda call: urgency_s(call, now_s))
+
+
+def give_chunk(call: Call, budget: int) -> int:
+    """The call prefills what the token budget allows; what is left of the budget."""
+    call.chunk = min(budget, call.target - call.kv)
+    return budget - call.chunk
+
+
+def admit_waiting(instance: Instance, budget: int, order: int, now_s: float) -> None:
+    """Admit while seats, token budget and blocks last; nobody passes the call picked first."""
+    coming = growth(instance, 1)
+    while instance.queue and len(instance.batch) < instance.max_num_seqs and budget > 0:
+        call = pick(instance, order, now_s)
+        call.target = call.input_tokens + call.emitted
+        prefix, blocks = cache.find_hit(instance, call)
+        if not cache.can_admit(instance, call, prefix, blocks, coming):
+            if instance.batch:
+                return
+            prefix, blocks = None, 0
+        instance.queue.remove(call)
+        instance.batch.append(call)
+        cache.take_context(instance, call, prefix, blocks)
+        call.state = PREFILL
+        call.cached_tokens += call.kv
+        if call.started_s < 0:
+            call.started_s = now_s
+        budget = give_chunk(call, budget)
+
+
+def make_batch(instance: Instance, order: int, now_s: float) -> None:
+    """Preempt, share the token budget, admit."""
+    preempted = False
+    while growth(instance, 1) > instance.available:
+        preempt_youngest(instance)
+        preempted = True
+    budget = instance.max_num_batched_tokens
+    budget -= sum(call.state == DECODE for call in instance.batch)
+    for call in instance.batch:
+        if call.state == PREFILL:
+            budget = give_chunk(call, budget)
+    if not preempted or not instance.batch:
+        admit_waiting(instance, budget, order, now_s)
+
+
+def longest_run(instance: Instance, decoding: list[Call]) -> int:
+    """Decode iterations until a call ends or the blocks run out."""
+    n, left = 1, min(call.limit - call.emitted for call in decoding)
+    while n < left and growth(instance, n + 1) <= instance.available:
+        n += 1
+    return n
+
+
+def book_idle(instance: Instance, until_s: float) -> None:
+    """Book the idle draw since energy was last booked."""
+    joules = instance.costs.row["idle_w"] * (until_s - instance.accounted_s)
+    instance.energy_j += joules
+    instance.idle_j += joules
+    instance.accounted_s = until_s
+
+
+def plan(instance: Instance, order: int, exact: bool, now_s: float) -> None:
+    """At a batch boundary: make up the batch and begin its run."""
+    if instance.state == DOWN or instance.run is not None or not (instance.batch or instance.queue):
+        return
+    if instance.accounted_s < now_s:
+        book_idle(instance, now_s)
+    make_batch(instance, order, now_s)
+    decoding = [call for call in instance.batch if call.state == DECODE]
+    prefills = [call for call in instance.batch if call.state == PREFILL and call.chunk > 0]
+    b, k, p = len(decoding), sum(call.kv for call in decoding), sum(call.chunk for call in prefills)
+    if prefills:
+        n, ms = 1, instance.costs.mixed_ms(b, k, [(call.kv, call.chunk) for call in prefills])
+    else:
+        n = 1 if exact else longest_run(instance, decoding)
+        ms = instance.costs.decode_ms(b, k, n)
+    instance.run = Run(now_s, now_s + ms * 1e-3, n, b, k, p, instance.costs.power_w(b, p))
+
+
+def cut_run(instance: Instance, now_s: float) -> None:
+    """Something new waits: end a run of several iterations at the first boundary that is not past."""
+    run = instance.run
+    if run is None or run.prefills:
+        return
+    for n in range(1, run.n):
+        end_s = run.start_s + instance.costs.decode_ms(run.decodes, run.kv, n) * 1e-3
+        if end_s >= now_s:
+            run.n, run.end_s = n, end_s
+            return
+
+
+def finish_run(instance: Instance, now_s: float) -> list[Call]:
+    """The run ends now: tokens, joules, blocks; the calls that reached their length leave."""
+    run = instance.run
+    assert run is not None
+    instance.run = None
+    seconds = now_s - run.start_s
+    joules = run.watts * seconds
+    instance.energy_j += joules
+    instance.busy_s += seconds
+    instance.iterations += run.n
+    instance.accounted_s = now_s
+    a_token = joules / (run.prefills + run.decodes)
+    for call in list(instance.batch):
+        step_call(instance, call, run.n, a_token, now_s)
+    ended = [call for call in instance.batch if call.emitted >= call.limit]
+    instance.batch = [call for call in instance.batch if call.emitted < call.limit]
+    for call in ended:
+        cache.release(instance, call)
+        instance.queued_work_s -= call.t_comp_s
+    if not instance.batch and not instance.queue:
+        instance.queued_work_s = 0.0
+    return ended
+
+
+def step_call(instance: Instance, call: Call, n: int, a_token: float, now_s: float) -> None:
+    """Move one call of the batch on."""
+    if call.state == DECODE:
+        call.kv += n
+        call.energy_j += a_token
+        cache.grow(instance, call)
+        call.emitted += n
+    elif call.chunk > 0:
+        call.kv += call.chunk
+        call.energy_j += a_token * call.chunk
+        call.chunk = 0
+        if call.kv == call.target:
+            call.state = DECODE
+            cache.publish(instance, call)
+            call.first_token_s = now_s if call.emitted == 0 else call.first_token_s
+            call.emitted += 1

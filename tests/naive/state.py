@@ -1,0 +1,192 @@
+"""What the slow twin knows: plain objects, read from the tables of a world that has not run yet.
+
+Nothing is kept that can be counted: free blocks, loads and lengths of lists are computed where they are asked for.
+"""
+
+from dataclasses import dataclass, field
+
+from control.policy.codes import NO_CAUSE, PLANNED
+from control.twin.world import World
+from tests.naive.costs import CostModel
+
+
+@dataclass(eq=False)
+class Call:
+    """One call: what arrives, then what happens to it. Names as in policy.tables.CALL_STATE."""
+
+    row: int
+    workflow: int
+    group: int
+    step: int
+    input_tokens: int
+    output_tokens: int
+    shared_key: int
+    shared_tokens: int
+    stream_key: int
+    history_tokens: int
+    tool_s: float
+    draw_a: float
+    draw_b: float
+    state: int = PLANNED
+    cause: int = NO_CAUSE
+    instance: int = -1
+    ready_s: float = -1.0
+    placed_s: float = -1.0
+    started_s: float = -1.0
+    first_token_s: float = -1.0
+    finished_s: float = -1.0
+    t_comp_s: float = 0.0
+    score: float = 0.0
+    budget_s: float = 0.0
+    limit: int = 0  # tokens it will generate
+    emitted: int = 0
+    target: int = 0  # tokens whose KV prefill must reach
+    kv: int = 0  # tokens whose KV is held
+    chunk: int = 0  # prefill tokens of the iteration under way
+    base: int = 0  # leading blocks borrowed from the shared prefix `base_key`
+    base_key: int = -1
+    own: int = 0  # blocks of its own
+    cached_tokens: int = 0
+    preemptions: int = 0
+    energy_j: float = 0.0
+
+
+@dataclass(eq=False)
+class Workflow:
+    """One workflow and its groups of calls, the coming ones first."""
+
+    row: int
+    arrival_s: float
+    slo_s: float
+    go_on: int
+    coming: list[list[Call]]
+    template: list[int]  # entries left by step
+    open: list[Call] = field(default_factory=list)  # calls of the group under way that have not ended
+    group_done_s: float = 0.0
+    tool_until_s: float | None = None  # when the tools under way return
+    cause: int = NO_CAUSE
+    state: int = 0
+    finished_s: float = -1.0
+
+
+@dataclass(eq=False)
+class Step:
+    """What history says of a kind of call."""
+
+    seen: float
+    mean_input: float
+    mean_output: float
+    mean_exec_s: float
+    drops: int
+
+
+@dataclass(eq=False)
+class Prefix:
+    """KV blocks that stay cached on an instance."""
+
+    blocks: int
+    base: int = 0  # it goes on from this many leading blocks of the shared prefix `parent`
+    parent: int = -1
+    shared: bool = False
+    users: set[Call] = field(default_factory=set)
+
+
+@dataclass
+class Run:
+    """Iterations under way: one with prefill tokens, or `n` of decoding alone."""
+
+    start_s: float
+    end_s: float
+    n: int
+    decodes: int
+    kv: int
+    prefills: int
+    watts: float
+
+
+@dataclass(eq=False)
+class Instance:
+    """One instance: settings, queue, batch, cached prefixes and counters."""
+
+    row: int
+    costs: CostModel
+    state: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    block_size: int
+    blocks: int
+    watermark: int
+    max_model_len: int
+    caching: int
+    queue: list[Call] = field(default_factory=list)  # in order of arrival here
+    batch: list[Call] = field(default_factory=list)  # in order of admission
+    run: Run | None = None
+    shared: dict[int, Prefix] = field(default_factory=dict)  # by key
+    streams: dict[int, Prefix] = field(default_factory=dict)  # by key
+    remnants: dict[int, Prefix] = field(default_factory=dict)  # by row of the preempted call
+    lru: list[Prefix] = field(default_factory=list)  # prefixes nobody uses, least recently used first
+    queued_work_s: float = 0.0  # a running sum, because the order of additions decides its last bits
+    accounted_s: float = 0.0
+    energy_j: float = 0.0
+    idle_j: float = 0.0
+    busy_s: float = 0.0
+    iterations: int = 0
+    preemptions: int = 0
+    kv_peak: int = 0
+
+    @property
+    def free(self) -> int:
+        """Blocks that hold nothing."""
+        cached = [*self.shared.values(), *self.streams.values(), *self.remnants.values()]
+        return self.blocks - sum(c.own for c in self.batch) - sum(prefix.blocks for prefix in cached)
+
+    @property
+    def evictable(self) -> int:
+        """Blocks of cached prefixes that nobody uses."""
+        return sum(prefix.blocks for prefix in self.lru)
+
+    @property
+    def available(self) -> int:
+        """Blocks that can be had."""
+        return self.free + self.evictable
+
+
+CALL_INPUTS = ("workflow", "group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens")
+CALL_INPUTS += ("stream_key", "history_tokens", "tool_s", "draw_a", "draw_b")
+INSTANCE_INPUTS = ("state", "max_num_seqs", "max_num_batched_tokens", "block_size", "blocks", "watermark")
+INSTANCE_INPUTS += ("max_model_len", "caching")
+
+
+def read_calls(world: World) -> list[Call]:
+    """All calls, none of them ready."""
+    return [Call(row=r, **{name: row[name].item() for name in CALL_INPUTS}) for r, row in enumerate(world.calls)]
+
+
+def read_workflows(world: World, calls: list[Call]) -> list[Workflow]:
+    """All workflows, none of them arrived."""
+    found = []
+    for w, row in enumerate(world.workflows):
+        mine = [call for call in calls if call.workflow == w]
+        numbers = sorted({call.group for call in mine})
+        groups = [[call for call in mine if call.group == number] for number in numbers]
+        template = [int(count) for count in world.remaining[w]]
+        found.append(Workflow(w, float(row["arrival_s"]), float(row["slo_s"]), int(row["go_on"]), groups, template))
+    return found
+
+
+def read_instances(world: World) -> list[Instance]:
+    """All instances, empty."""
+    return [
+        Instance(
+            row=i,
+            costs=CostModel.of(world, i),
+            **{name: int(row[name]) for name in INSTANCE_INPUTS},
+        )
+        for i, row in enumerate(world.instances)
+    ]
+
+
+def read_steps(world: World) -> list[Step]:
+    """All steps with what is declared of them."""
+    names = ("seen", "mean_input", "mean_output", "mean_exec_s", "drops")
+    return [Step(*(row[name].item() for name in names)) for row in world.steps]
