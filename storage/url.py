@@ -11,7 +11,7 @@ from sqlalchemy import exc
 from control.errors import StoreError
 
 #: What a message offers as accepted.
-SCHEMES = "sqlite:////absolute/path.db or postgresql://user@host/database"
+SCHEMES = "a file, sqlite:////absolute/path.db or postgresql://user@host/database"
 
 
 def default_url() -> str:
@@ -40,8 +40,10 @@ def redact_url(url: str) -> str:
 def parse_url(url: str, shown: str) -> sa.URL:
     """The parsed URL, with psycopg as the driver of PostgreSQL.
 
-    Raises StoreError, which calls the URL `shown`, when it cannot be a shared store.
+    A plain file name is SQLite. Raises StoreError, which calls the URL `shown`, when it cannot be a shared store.
     """
+    if "://" not in url and url:
+        url = f"sqlite:///{Path(url).expanduser().absolute()}"
     try:
         parsed = sa.make_url(url)
     except (exc.ArgumentError, ValueError) as error:

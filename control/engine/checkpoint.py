@@ -46,8 +46,8 @@ def save(live: Live) -> bytes:
         "paused": live.paused,
         "load_scale": live.load_scale,
         "names": live.names,
-        "ended": list(rolling.ended),
-        "meters": list(rolling.meters),
+        "ended": [list(row) for row in rolling.ended],
+        "meters": [list(row) for row in rolling.meters],
         "totals": [rolling.completed, rolling.failed, rolling.refused, rolling.context],
         "window_s": rolling.window_s,
     }

@@ -31,12 +31,21 @@ CALL = np.dtype(
         ("group", "i4"),  # 0-based place in the workflow; calls of equal group run in parallel
         ("step", "i4"),  # index into Workload.steps: what the call is, e.g. "revise"
         ("input_tokens", "i4"),  # the whole context sent, tokens
-        ("output_tokens", "i4"),  # tokens it will generate (>= 1); known to the twin's world, never to a policy
+        (
+            "output_tokens",
+            "i4",
+        ),  # tokens it will generate (>= 1); known to the twin's world, never to a policy
         ("shared_key", "i4"),  # static prefix shared between workflows, -1: none
         ("shared_tokens", "i4"),  # leading input tokens that belong to shared_key
         ("stream", "i4"),  # conversation or agent whose context this call continues, -1: none
-        ("history_tokens", "i4"),  # leading input tokens that stand in the stream's context after its last call
-        ("tool_s", "f8"),  # s of tool or think time after this call; the next group waits for all of its group
+        (
+            "history_tokens",
+            "i4",
+        ),  # leading input tokens that stand in the stream's context after its last call
+        (
+            "tool_s",
+            "f8",
+        ),  # s of tool or think time after this call; the next group waits for all of its group
         ("draw_a", "f8"),  # uniform [0, 1), drawn beforehand: the policy's own randomness
         ("draw_b", "f8"),  # uniform [0, 1), drawn beforehand
     ]

@@ -18,9 +18,8 @@ def number(value: float | None, digits: int = 3) -> str:
         return NOTHING
     if value == int(value) and abs(value) < 10_000:
         return _minus(f"{int(value):,}")
-    size = math.floor(math.log10(abs(value)))
-    decimals = max(0, digits - 1 - size)
-    rounded = round(value, digits - 1 - size)
+    rounded = round(value, digits - 1 - math.floor(math.log10(abs(value))))
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return _minus(f"{rounded:,.{decimals}f}")
 
 

@@ -93,7 +93,7 @@ def new_rows(
 def stream_numbers(calls: Table, streams: Ints, more: Workload, shared: int, n_old: int) -> Ints:
     """The stream of each call, -1 where it has none: old calls by key, new ones as `more` names them."""
     keys = calls["stream_key"][:n_old]
-    old = np.where(keys >= 0, np.append(streams, -1)[keys - shared], -1)
+    old = np.append(streams, -1)[np.where(keys >= 0, keys - shared, -1)]
     return np.concatenate([old, more.calls["stream"].astype(np.int64)])
 
 

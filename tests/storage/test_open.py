@@ -87,7 +87,6 @@ def test_a_file_that_is_no_store_is_one_line(tmp_path: Path, content: bytes, rea
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("headway.db", "not a database URL; accepted: sqlite"),
         ("sqlite://", "must be a file"),
         ("oddbase://x:secret@y/z", "unknown kind of database"),
         ("sqlite:////nowhere/at/all/x.db", "folder must exist and be writable"),
