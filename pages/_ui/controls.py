@@ -26,9 +26,7 @@ def scheduler(snapshot: dict[str, Any]) -> None:
         st.html('<p class="note">0 = balance the load · 1 = fastest GPU</p>')
     names = _with(snapshot["policies"], policy)
     with st.container(key="policy"):
-        st.selectbox(
-            "Policy", names, index=names.index(policy), key=edits.key("policy"), label_visibility="collapsed"
-        )
+        st.selectbox("Policy", names, index=names.index(policy), key=edits.key("policy"), label_visibility="collapsed")
     untouched = edits.draft("alpha") == alpha and edits.draft("policy") == policy
     with st.container(horizontal=True, gap="small"):
         if st.button("Apply", key="apply", type="primary", disabled=untouched, shortcut="Ctrl+Enter"):
@@ -82,8 +80,8 @@ def _confirm(kind: str, name: str) -> None:
     row = next((i for i in now["instances"] if i["name"] == name), {"running": 0, "queued": 0})
     st.write(effect(kind, name, row["running"], row["queued"]))
     with st.container(horizontal=True, gap="small"):
-        if st.button(f"{kind.capitalize()} {name}", key="confirm", type="primary"):
-            edits.submit(kind, name)
+        verb, asked = f"{kind.capitalize()} {name}", (kind, name)
+        if st.button(verb, key="confirm", type="primary", on_click=edits.submit, args=asked):
             st.rerun()
         if st.button("Keep it", key="cancel"):
             st.rerun()

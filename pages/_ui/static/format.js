@@ -7,10 +7,9 @@ const STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 export function number(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
   if (Number.isInteger(value) && Math.abs(value) < 10000) return minus(value.toLocaleString("en"));
-  const size = Math.floor(Math.log10(Math.abs(value)));
-  const decimals = Math.max(0, digits - 1 - size);
-  const unit = 10 ** (size - digits + 1);
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
   const rounded = Math.round(value / unit) * unit;
+  const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded))));
   return minus(rounded.toLocaleString("en", {
     minimumFractionDigits: Math.min(decimals, 12), maximumFractionDigits: Math.min(decimals, 12),
   }));

@@ -1,0 +1,37 @@
+"""The list of recent changes tells each change once, newest first."""
+
+from typing import Any
+
+from control.present.changes import changes
+
+
+def command(id: int, at: float, **more: Any) -> dict[str, Any]:
+    row = {"id": id, "created_at": at, "author": "cli", "kind": "drain", "payload": {"instance": "l4-0"}}
+    return row | {"expected": None, "state": "applied", "reason": None, "undo_of": None} | more
+
+
+def event(id: int, at: float, kind: str, command_id: int | None) -> dict[str, Any]:
+    return {"id": id, "at": at, "kind": kind, "text": "", "target": None, "command_id": command_id}
+
+
+def test_a_command_and_the_event_it_caused_are_one_change() -> None:
+    listed = changes([command(1, 10.0)], [event(5, 10.1, "drain", 1), event(6, 20.0, "engine_started", None)], 9)
+    assert [(c.what, c.author) for c in listed] == [("engine started", "engine"), ("drain l4-0", "cli")]
+
+
+def test_what_was_undone_cannot_be_undone_again() -> None:
+    undo = command(2, 11.0, kind="undrain", undo_of=1, state="pending")
+    newest, oldest = changes([undo, command(1, 10.0)], [], 9)
+    assert newest.what == "undo of #1: undrain l4-0"
+    assert oldest.undo is None
+    assert oldest.outcome == "✓ applied, undone"
+
+
+def test_an_undo_that_was_refused_leaves_the_button() -> None:
+    refused = command(2, 11.0, kind="undrain", undo_of=1, state="refused", reason="gone")
+    assert changes([refused, command(1, 10.0)], [], 9)[1].undo is not None
+
+
+def test_the_list_is_cut_to_the_newest() -> None:
+    listed = changes([command(k, float(k)) for k in range(30)], [], 4)
+    assert [c.command_id for c in listed] == [29, 28, 27, 26]

@@ -1,0 +1,67 @@
+"""What a command asked for, what came of it and what takes it back reads as a person would say it."""
+
+from typing import Any
+
+import pytest
+
+from control.present.wording import Order, asked, effect, inverse, meanwhile, order, outcome
+
+
+def command(kind: str, payload: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "payload": payload, "expected": None, "state": "applied", "reason": None} | more
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (command("alpha", {"alpha": 0.35}, expected=0.2), "α 0.20 → 0.35"),
+        (command("alpha", {"alpha": 0.35}), "α 0.35"),
+        (command("policy", {"policy": "edf"}, expected="hexgen"), "policy hexgen → edf"),
+        (command("speed", {"speed": 0.5}, expected=10.0), "speed ×10 → ×0.5"),
+        (command("drain", {"instance": "h100-0"}), "drain h100-0"),
+        (command("step", {"step_s": 10.0}), "step 10 s"),
+        (command("pause", {}), "pause"),
+    ],
+)
+def test_a_command_reads_as_what_it_asked_for(row: dict[str, Any], text: str) -> None:
+    assert asked(row) == text
+
+
+def test_a_refusal_carries_its_reason() -> None:
+    assert outcome(command("alpha", {}, state="refused", reason="it is 0.4")) == "✕ refused: it is 0.4"
+    assert outcome(command("alpha", {}, state="pending")) == "… pending"
+
+
+@pytest.mark.parametrize(
+    ("row", "undo"),
+    [
+        (command("alpha", {"alpha": 0.35}, expected=0.2), Order("alpha", {"alpha": 0.2}, 0.35)),
+        (command("drain", {"instance": "l4-0"}), Order("undrain", {"instance": "l4-0"})),
+        (command("revive", {"instance": "l4-0"}), Order("kill", {"instance": "l4-0"})),
+        (command("pause", {}), Order("resume", {})),
+        (command("alpha", {"alpha": 0.35}), None),
+        (command("step", {"step_s": 10.0}), None),
+        (command("alpha", {"alpha": 0.35}, expected=0.2, state="refused"), None),
+        (command("alpha", {"alpha": 0.35}, expected=0.2, state="pending"), None),
+    ],
+)
+def test_only_what_can_be_taken_back_has_an_inverse(row: dict[str, Any], undo: Order | None) -> None:
+    assert inverse(row) == undo
+
+
+def test_an_order_without_a_known_old_value_expects_nothing() -> None:
+    assert order("alpha", 0.5) == Order("alpha", {"alpha": 0.5}, None)
+    assert order("step", 10.0) == Order("step", {"step_s": 10.0})
+
+
+def test_a_confirmation_names_the_instance_and_the_calls_it_reaches() -> None:
+    assert "Kill l4-0: 1 call running" in effect("kill", "l4-0", 1, 3)
+    assert "5 calls running there finish" in effect("drain", "l4-0", 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("applied", "base", "draft", "warned"),
+    [(0.2, 0.2, 0.5, False), (0.4, 0.2, 0.2, False), (0.5, 0.2, 0.5, False), (0.4, 0.2, 0.5, True)],
+)
+def test_only_an_edit_that_lost_its_base_is_warned(applied: float, base: float, draft: float, warned: bool) -> None:
+    assert bool(meanwhile(applied, base, draft)) == warned
