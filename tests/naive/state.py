@@ -4,6 +4,7 @@ Nothing is kept that can be counted: free blocks, loads and lengths of lists are
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from control.policy.codes import NO_CAUSE, PLANNED
 from control.twin.world import World
@@ -151,10 +152,10 @@ class Instance:
         return self.free + self.evictable
 
 
-CALL_INPUTS = ("workflow", "group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens")
-CALL_INPUTS += ("stream_key", "history_tokens", "tool_s", "draw_a", "draw_b")
-INSTANCE_INPUTS = ("state", "max_num_seqs", "max_num_batched_tokens", "block_size", "blocks", "watermark")
-INSTANCE_INPUTS += ("max_model_len", "caching")
+CALL_INPUTS: tuple[str, ...] = ("workflow", "group", "step", "input_tokens", "output_tokens", "shared_key")
+CALL_INPUTS += ("shared_tokens", "stream_key", "history_tokens", "tool_s", "draw_a", "draw_b")
+INSTANCE_INPUTS: tuple[str, ...] = ("state", "max_num_seqs", "max_num_batched_tokens", "block_size", "blocks")
+INSTANCE_INPUTS += ("watermark", "max_model_len", "caching")
 
 
 def read_calls(world: World) -> list[Call]:
@@ -176,14 +177,11 @@ def read_workflows(world: World, calls: list[Call]) -> list[Workflow]:
 
 def read_instances(world: World) -> list[Instance]:
     """All instances, empty."""
-    return [
-        Instance(
-            row=i,
-            costs=CostModel.of(world, i),
-            **{name: int(row[name]) for name in INSTANCE_INPUTS},
-        )
-        for i, row in enumerate(world.instances)
-    ]
+    found = []
+    for i, row in enumerate(world.instances):
+        settings: dict[str, Any] = {name: int(row[name]) for name in INSTANCE_INPUTS}
+        found.append(Instance(row=i, costs=CostModel.of(world, i), **settings))
+    return found
 
 
 def read_steps(world: World) -> list[Step]:

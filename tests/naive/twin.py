@@ -6,6 +6,7 @@ rows first; instances are planned once nothing more happens at that instant.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from control.policy.codes import (
     ACTIVE,
@@ -62,10 +63,10 @@ class NaiveTwin:
         events: list[tuple[float, Callable[[], None]]] = []
         for instance in self.instances:
             if instance.run is not None:
-                events.append((instance.run.end_s, lambda e=instance: self.on_run_end(e)))
+                events.append((instance.run.end_s, partial(self.on_run_end, instance)))
         for workflow in self.workflows:
             if workflow.tool_until_s is not None:
-                events.append((workflow.tool_until_s, lambda w=workflow: self.on_tool_return(w)))
+                events.append((workflow.tool_until_s, partial(self.on_tool_return, workflow)))
         if self.coming:
             events.append((self.coming[0].arrival_s, self.on_arrival))
         return min(events, key=lambda event: event[0], default=None)

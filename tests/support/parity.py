@@ -1,11 +1,32 @@
-"""Whether a slow twin and a world that both ran to the end agree in every bit."""
+"""Whether two runs agree in every bit."""
 
+from typing import Any
+
+from control.twin.heap import Heap
 from control.twin.world import World
 from tests.naive.twin import NaiveTwin
 
-CALL_FIELDS = ("state", "cause", "instance", "ready_s", "placed_s", "started_s", "first_token_s", "finished_s")
+CALL_FIELDS: tuple[str, ...] = (
+    "state",
+    "cause",
+    "instance",
+    "ready_s",
+    "placed_s",
+    "started_s",
+    "first_token_s",
+    "finished_s",
+)
 CALL_FIELDS += ("score", "t_comp_s", "budget_s", "preemptions", "cached_tokens", "emitted", "energy_j")
-INSTANCE_FIELDS = ("energy_j", "idle_j", "busy_s", "iterations", "preemptions", "kv_peak", "free", "evictable")
+INSTANCE_FIELDS: tuple[str, ...] = (
+    "energy_j",
+    "idle_j",
+    "busy_s",
+    "iterations",
+    "preemptions",
+    "kv_peak",
+    "free",
+    "evictable",
+)
 INSTANCE_FIELDS += ("queued_work_s",)
 WORKFLOW_FIELDS = ("state", "cause", "finished_s")
 STEP_FIELDS = ("seen", "mean_input", "mean_output", "mean_exec_s")
@@ -26,3 +47,21 @@ def differences(naive: NaiveTwin, world: World) -> list[str]:
         for field in fields
         if getattr(mine, field) != row[field].item()
     ]
+
+
+SCRATCH = ("costs", "journal", "ended", "t_comp_s", "scores")
+
+
+def unlike_tables(one: World, other: World) -> list[str]:
+    """Names of the tables, scratch space apart, whose bytes differ."""
+    return [
+        name
+        for name, value in one._asdict().items()
+        if name not in SCRATCH and table_bytes(value) != table_bytes(getattr(other, name))
+    ]
+
+
+def table_bytes(value: Any) -> bytes:
+    """All bytes of an array or of a heap's arrays."""
+    parts = value if isinstance(value, Heap) else (value,)
+    return b"".join(part.tobytes() for part in parts)

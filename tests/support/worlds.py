@@ -9,6 +9,7 @@ import numpy as np
 
 from control.model.fleet import Fleet, InstanceSpec
 from control.model.workload import Workload, empty_calls, empty_workflows
+from control.policy.tables import Floats, Ints
 from control.twin.world import World
 
 
@@ -96,3 +97,13 @@ def with_constant_steps(world: World, step_s: float) -> World:
         mix_ms=np.zeros_like(world.costs.mix_ms),
     )
     return world._replace(costs=costs)
+
+
+def single_calls(arrivals_s: Floats, inputs: Ints, outputs: Ints, seed: int = 0) -> Workload:
+    """Many workflows of one call each, [n] by arrival; draws from `seed`."""
+    n, rng = len(arrivals_s), np.random.default_rng(seed)
+    workflows, calls = empty_workflows(n), empty_calls(n)
+    workflows["arrival_s"], workflows["first_call"], workflows["n_calls"] = arrivals_s, np.arange(n), 1
+    calls["workflow"], calls["input_tokens"], calls["output_tokens"] = np.arange(n), inputs, outputs
+    calls["draw_a"], calls["draw_b"] = rng.random(n), rng.random(n)
+    return Workload("single calls", "own", workflows, calls, ("chat",), ("default",), ("chat",), 0, 0)
