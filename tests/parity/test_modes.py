@@ -32,8 +32,8 @@ def crowded() -> Workload:
     """10,000 requests at 10 a second, too many for the memory at times."""
     rng = np.random.default_rng(0)
     arrivals_s = np.cumsum(rng.exponential(0.1, 10_000))
-    lengths = [np.maximum(1, rng.exponential(mean, 10_000).astype(int)) for mean in (1450, 199)]
-    return single_calls(arrivals_s, *lengths, seed=1)
+    inputs, outputs = (np.maximum(1, rng.exponential(mean, 10_000).astype(int)) for mean in (1450, 199))
+    return single_calls(arrivals_s, inputs, outputs, seed=1)
 
 
 @pytest.mark.parametrize("policy", ["least-loaded", "hexgen", "rr-pq", "p2c"])
