@@ -70,9 +70,7 @@ def rows_of_samples(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
     instances: dict[float, dict[str, tuple[float | None, ...]]] = {}
     fleet_values = zip(*(columns[c] for c in FLEET), strict=True)
     instance_values = zip(*(columns[c] for c in INSTANCE), strict=True)
-    for at, scope, fleet, instance in zip(
-        columns["at"], columns["scope"], fleet_values, instance_values, strict=True
-    ):
+    for at, scope, fleet, instance in zip(columns["at"], columns["scope"], fleet_values, instance_values, strict=True):
         if scope == "fleet":
             fleets[float(at)] = fleet
         else:

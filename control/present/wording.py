@@ -55,14 +55,17 @@ def outcome(row: Mapping[str, Any]) -> str:
     return f"{_SIGNS[state]} {state}{reason}"
 
 
-def inverse(row: Mapping[str, Any]) -> Order | None:
-    """The order that undoes an applied command; None for a step or where the old value is unknown."""
+def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
+    """The order that undoes an applied command; None for a step or where the old value is unknown.
+
+    `replaced` is the old value the engine recorded; without it the one the author expected counts.
+    """
     kind, payload = str(row["kind"]), row.get("payload") or {}
     if row["state"] != "applied":
         return None
     if kind in _INVERSE:
         return order(_INVERSE[kind], payload.get("instance"))
-    old = value_of(row.get("expected"))
+    old = value_of(row.get("expected")) if replaced is None else value_of(replaced)
     if kind in _VALUED and old is not None:
         return order(kind, old, value_of(payload))
     return None

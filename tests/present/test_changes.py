@@ -3,6 +3,7 @@
 from typing import Any
 
 from control.present.changes import changes
+from control.present.wording import Order
 
 
 def command(id: int, at: float, **more: Any) -> dict[str, Any]:
@@ -30,6 +31,12 @@ def test_what_was_undone_cannot_be_undone_again() -> None:
 def test_an_undo_that_was_refused_leaves_the_button() -> None:
     refused = command(2, 11.0, kind="undrain", undo_of=1, state="refused", reason="gone")
     assert changes([refused, command(1, 10.0)], [], 9)[1].undo is not None
+
+
+def test_the_old_value_the_engine_recorded_makes_a_blind_command_undoable() -> None:
+    blind = command(1, 10.0, kind="alpha", payload={"alpha": 0.9})
+    (change,) = changes([blind], [event(5, 10.1, "alpha", 1) | {"old": 0.35, "new": 0.9}], 9)
+    assert change.undo == Order("alpha", {"alpha": 0.35}, 0.9)
 
 
 def test_the_list_is_cut_to_the_newest() -> None:
