@@ -1,0 +1,87 @@
+"""No decision depends on a length that has not been observed.
+
+Two worlds differ only in how much some calls will generate. Until one of these ends, which is the first thing that
+anybody could observe of it, everything that happens is the same in every bit.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from control.policy.codes import COMPLETED, POLICIES
+from control.policy.tables import Ints, Table
+from control.twin.kernel import advance
+from control.twin.world import World
+from tests.support.scenes import Scene, scenes
+from tests.support.worlds import CallSpec, fleet, instance, lone_calls
+
+DECISIONS = ("instance", "placed_s", "score", "t_comp_s", "t_queue_s", "runner_up", "runner_up_score", "budget_s")
+
+
+def with_outputs(scene: Scene, outputs: Ints) -> Scene:
+    """The scene with other output lengths; deadlines are declared, so that none is derived from lengths."""
+    work = scene.work
+    workflows, calls = work.workflows.copy(), work.calls.copy()
+    workflows["slo_s"] = np.where(np.isnan(workflows["slo_s"]), 5.0, workflows["slo_s"])
+    calls["output_tokens"] = outputs
+    return Scene(
+        work._replace(workflows=workflows, calls=calls),
+        scene.instances,
+        scene.policy,
+        scene.alpha,
+        scene.knee,
+        scene.out_of_service,
+    )
+
+
+def run(scene: Scene) -> World:
+    """The scene's world at its end, with its journal."""
+    world = scene.world(exact=True, journal=True)
+    assert advance(world, np.inf)
+    return world
+
+
+def first_observed_s(worlds: list[World], changed: Ints) -> float:
+    """When the first of the `changed` calls completes in any of the worlds."""
+    times = [w.calls["finished_s"][changed][w.calls["state"][changed] == COMPLETED] for w in worlds]
+    return float(np.concatenate([*times, [np.inf]]).min())
+
+
+def before(world: World, at_s: float) -> Table:
+    """Journal entries before `at_s`."""
+    journal = world.journal[: world.clock[0]["n_journal"]]
+    return journal[journal["at_s"] < at_s]
+
+
+def check_blind(scene: Scene, outputs: Ints, changed: Ints) -> None:
+    """Nothing differs until a changed call is observed."""
+    worlds = [
+        run(with_outputs(scene, lengths)) for lengths in (scene.work.calls["output_tokens"].astype(np.int64), outputs)
+    ]
+    at_s = first_observed_s(worlds, changed)
+    one, other = (before(world, at_s) for world in worlds)
+    assert one.tobytes() == other.tobytes()
+    placed = worlds[0].calls["placed_s"]
+    known = np.flatnonzero((placed >= 0) & (placed < at_s))
+    for name in DECISIONS:
+        assert np.array_equal(worlds[0].calls[name][known], worlds[1].calls[name][known]), name
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(scene=scenes(), share=st.floats(0.0, 1.0), seed=st.integers(0, 2**32 - 1))
+def test_lengths_of_unobserved_calls_change_no_decision(scene: Scene, share: float, seed: int) -> None:
+    outputs = scene.work.calls["output_tokens"].astype(np.int64)
+    changed = np.flatnonzero(scene.work.calls["workflow"] >= share * len(scene.work.workflows))
+    outputs[changed] = np.random.default_rng(seed).integers(1, 80, len(changed))
+    check_blind(scene, outputs, changed)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_swapped_lengths_of_a_burst_are_placed_alike(policy: str) -> None:
+    """Twelve calls at once on three instances: short first, then long first."""
+    outputs = np.arange(2, 26, 2)
+    rng = np.random.default_rng(1)
+    work = lone_calls([0.0] * 12, [CallSpec(20, int(n), draw_a=rng.random(), draw_b=rng.random()) for n in outputs])
+    three = fleet(instance(max_num_seqs=2), instance("H100"), instance("L4"))
+    check_blind(Scene(work, three, policy, 0.3, 1.0, -1), outputs[::-1].copy(), np.arange(12))
