@@ -62,6 +62,7 @@ def dashboard_process(db: str | None, host: str, port: int, engine: str) -> Part
     """The dashboard, as a child that ends with this process."""
     command = [sys.executable, "-m", "streamlit", "run", str(APP)]
     command += [f"--server.port={port}", f"--server.address={host}", "--server.headless=true"]
+    command += ["--logger.hideWelcomeMessage=true", "--logger.level=warning"]
     environment = store_environment(db) | {"HEADWAY_ENGINE": engine, "HEADWAY_PARENT": str(os.getpid())}
     return Part("dashboard", command, environment)
 
