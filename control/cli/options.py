@@ -36,15 +36,11 @@ fleet_option = click.option(
 )
 
 work_options = together(
-    click.option(
-        "--trace", "trace_path", help="Trace file, or a generator: text2sql, agents, demo-mixed ..."
-    ),
+    click.option("--trace", "trace_path", help="Trace file, or a generator: text2sql, agents, demo-mixed ..."),
     click.option("--format", "trace_format", help="Format of the trace where its header does not tell."),
     click.option("--workflows", type=int, default=400, show_default=True, help="How many, from a generator."),
     click.option("--rate", type=float, help="Workflows per second. Absent: recorded times, else 0.1."),
-    click.option(
-        "--arrivals", default="poisson", show_default=True, help="poisson, gamma (with --cv) or recorded."
-    ),
+    click.option("--arrivals", default="poisson", show_default=True, help="poisson, gamma (with --cv) or recorded."),
     click.option("--cv", type=float, default=1.0, show_default=True, help="Gaps' coefficient of variation."),
     click.option("--slo-scale", type=float, default=1.0, show_default=True, help="Factor on every SLO."),
 )
@@ -91,9 +87,7 @@ def say_if_cold() -> None:
 
 def print_json(value: Any) -> None:
     """One JSON object on stdout, numbers at full precision, NumPy scalars as numbers."""
-    sys.stdout.buffer.write(
-        orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
-    )
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
     sys.stdout.buffer.flush()
 
 

@@ -56,9 +56,7 @@ def show_facts(facts: dict[str, Any]) -> None:
 @click.option("--out", required=True, help="File to write.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @as_json
-def generate_trace(
-    name: str, n: int, rate: float | None, seed: int, out: str, force: bool, json_out: bool
-) -> None:
+def generate_trace(name: str, n: int, rate: float | None, seed: int, out: str, force: bool, json_out: bool) -> None:
     """Generate a trace: NAME is text2sql, agents, coding-agents or a scenario."""
     from control.workload.generate import generate
 

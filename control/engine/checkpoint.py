@@ -18,7 +18,7 @@ from control.twin.pack import cost_tables
 from control.twin.world import World
 
 VERSION = 1
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "journal", "dirty")  # rebuilt, or empty between events
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "dirty")  # rebuilt, or empty between events
 
 
 class StaleCheckpointError(Exception):
@@ -116,6 +116,7 @@ def load_world(arrays: Any, fleet: Fleet) -> World:
         "ended": np.zeros(seats, np.int64),
         "t_comp_s": np.zeros(n),
         "scores": np.zeros(n),
+        "counts": np.zeros(len(arrays["steps"])),
         "dirty": np.zeros(n, np.int64),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
     }
@@ -138,6 +139,8 @@ def check_columns(world: World) -> None:
         "workflows": tables.WORKFLOW_STATE,
         "calls": tables.CALL_STATE,
         "steps": tables.STEP,
+        "kinds": tables.KIND,
+        "counters": tables.COUNTER,
         "prefixes": tables.PREFIX,
     }
     for name, dtype in known.items():

@@ -133,9 +133,7 @@ def instance_row(live: Live, command: Mapping[str, Any]) -> tuple[int, str]:
     return names.index(name), name
 
 
-def change_state(
-    live: Live, command: Mapping[str, Any], allowed: tuple[int, ...], verb: str
-) -> tuple[int, str, str]:
+def change_state(live: Live, command: Mapping[str, Any], allowed: tuple[int, ...], verb: str) -> tuple[int, str, str]:
     """Row, name and old state of the instance, which must be in one of the `allowed` states.
 
     Raises:

@@ -59,9 +59,7 @@ def start(fleet: Fleet, source: Source, policy: str, alpha: float, speed: float)
     """A live state at time 0, with the first window about to arrive."""
     first = source.window(0, 1.0)
     streams = np.unique(first.calls["stream"][first.calls["stream"] >= 0]).astype(np.int64)
-    empty = first._replace(
-        workflows=first.workflows[:0], calls=first.calls[:0], n_streams=0, ids=(), problems=()
-    )
+    empty = first._replace(workflows=first.workflows[:0], calls=first.calls[:0], n_streams=0, ids=(), problems=())
     world = build_world(empty, fleet, policy, alpha, journal=True)
     declared = step_table(first.steps)
     refresh_steps(world.costs, world.instances, declared)

@@ -3,7 +3,14 @@
 import math
 
 from control.jit import compiled
-from control.policy.budget import learn_step, remaining_s, share_budget_s, use_template
+from control.policy.budget import (
+    learn_step,
+    learn_template,
+    plan_workflow,
+    remaining_s,
+    share_budget_s,
+    use_template,
+)
 from control.policy.codes import (
     ACTIVE,
     BROKEN,
@@ -25,11 +32,13 @@ from control.policy.codes import (
 )
 from control.policy.dispatch import best_instance, estimate_all, score_all
 from control.policy.eligible import count_eligible, fits_any_context
+from control.policy.vtc import vtc_arrive
 from control.twin.batching import book_idle, cut_run
 from control.twin.finish import finish_run, unload
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.kv import clear_kv, preempt_kv
+from control.twin.phases import advance_meters, begin_waiting, lose_all
 from control.twin.prefixes import drop_prefix
 from control.twin.queue import push_back, push_front, remove
 from control.twin.world import World
@@ -60,8 +69,12 @@ def leave_group(world: World, c: int) -> None:
     """Call `c` of the group under way has ended: the group is done when all have, tools included."""
     call = world.calls[c]
     workflow = world.workflows[call["workflow"]]
+    is_last = workflow["next_call"] == workflow["first_call"] + workflow["n_calls"]
+    done_s = call["finished_s"] + (0.0 if is_last else call["tool_s"])
     workflow["open_calls"] -= 1
-    workflow["group_done_s"] = max(workflow["group_done_s"], call["finished_s"] + call["tool_s"])
+    if workflow["critical"] < 0 or done_s >= workflow["group_done_s"]:
+        workflow["critical"] = c
+        workflow["group_done_s"] = done_s
 
 
 @compiled
@@ -97,7 +110,10 @@ def enqueue(world: World, c: int, i: int) -> None:
     instance, call = world.instances[i], world.calls[c]
     call["limit"] = min(call["output_tokens"], instance["max_model_len"] - call["input_tokens"])
     instance["queued_work_s"] += call["t_comp_s"]
+    instance["dispatched_s"] += call["t_comp_s"]
+    vtc_arrive(instance, world.counters[i], world.calls, call["workflow"])
     push_back(world, i, c)
+    begin_waiting(world, i, c)
     if instance["run"] == IDLE:
         mark_dirty(world, i)
     else:
@@ -133,6 +149,7 @@ def set_budgets(world: World, w: int, first: int, last: int) -> None:
     for c in range(first, last):
         own_s = world.steps[world.calls[c]["step"]]["mean_exec_s"]
         world.calls[c]["ready_s"] = now_s
+        world.calls[c]["deadline_s"] = workflow["arrival_s"] + workflow["slo_s"]
         world.calls[c]["budget_s"] = share_budget_s(workflow["slo_s"], elapsed_s, own_s, later_s)
 
 
@@ -146,6 +163,45 @@ def group_end(world: World, first: int, end: int) -> int:
 
 
 @compiled
+def learn_stages(world: World, w: int) -> None:
+    """Fold the stages that workflow `w` ran into the template of its kind."""
+    workflow, counts = world.workflows[w], world.counts
+    if world.kinds[workflow["kind"]]["declared"] == 1:
+        return
+    counts[:] = 0.0
+    for c in range(workflow["first_call"], workflow["first_call"] + workflow["n_calls"]):
+        call = world.calls[c]
+        if c == workflow["first_call"] or call["group"] != world.calls[c - 1]["group"]:
+            counts[call["step"]] += 1.0
+        elif call["step"] != world.calls[c - 1]["step"]:
+            counts[call["step"]] += 1.0
+    learn_template(world.templates, world.kinds, workflow["kind"], counts)
+
+
+@compiled
+def last_ended(world: World, w: int) -> int:
+    """The call of the group under way of workflow `w` that ended last."""
+    workflow = world.workflows[w]
+    c = workflow["next_call"] - 1
+    last, group = c, world.calls[c]["group"]
+    while c >= workflow["first_call"] and world.calls[c]["group"] == group:
+        if world.calls[c]["finished_s"] > world.calls[last]["finished_s"]:
+            last = c
+        c -= 1
+    return last
+
+
+@compiled
+def close_group(world: World, w: int) -> None:
+    """All calls of the group under way of workflow `w` have ended: note which one it waited for."""
+    workflow = world.workflows[w]
+    if workflow["cause"] != NO_CAUSE:
+        workflow["critical"] = last_ended(world, w)
+    if workflow["critical"] >= 0:
+        world.calls[workflow["critical"]]["critical"] = 1
+
+
+@compiled
 def end_workflow(world: World, w: int) -> None:
     """Workflow `w` ends now: done, or broken with its remaining calls cancelled."""
     workflow, clock = world.workflows[w], world.clock[0]
@@ -154,6 +210,8 @@ def end_workflow(world: World, w: int) -> None:
         if world.calls[c]["state"] == PLANNED:
             end_call(world, c, CANCELLED, WORKFLOW_ENDED)
     workflow["state"] = DONE if workflow["cause"] == NO_CAUSE else BROKEN
+    if workflow["state"] == DONE:
+        learn_stages(world, w)
     workflow["finished_s"] = clock["now_s"]
     clock["open_workflows"] -= 1
     note(world, WORKFLOW_ENDED_ENTRY, w, -1)
@@ -167,6 +225,7 @@ def start_group(world: World, w: int) -> None:
     last = group_end(world, first, workflow["first_call"] + workflow["n_calls"])
     workflow["next_call"] = last
     workflow["open_calls"] = last - first
+    workflow["critical"] = -1
     workflow["group_done_s"] = world.clock[0]["now_s"]
     set_budgets(world, w, first, last)
     for c in range(first, last):
@@ -179,10 +238,12 @@ def move_on(world: World, w: int) -> None:
     workflow = world.workflows[w]
     end = workflow["first_call"] + workflow["n_calls"]
     while workflow["open_calls"] == 0:
+        close_group(world, w)
         if workflow["next_call"] == end or workflow["cause"] != NO_CAUSE:
             end_workflow(world, w)
             return
         if workflow["group_done_s"] > world.clock[0]["now_s"]:
+            workflow["tool_s"] += workflow["group_done_s"] - world.calls[workflow["critical"]]["finished_s"]
             schedule(world.timers, w, workflow["group_done_s"])
             return
         start_group(world, w)
@@ -199,6 +260,9 @@ def on_arrival(world: World) -> None:
     workflow["state"] = ACTIVE
     workflow["next_call"] = workflow["first_call"]
     workflow["group_done_s"] = clock["now_s"]
+    workflow["critical"] = -1
+    world.remaining[w, :] = world.templates[workflow["kind"], :]
+    plan_workflow(world.templates, world.steps, workflow)
     move_on(world, w)
 
 
@@ -219,8 +283,9 @@ def on_run_end(world: World, i: int) -> None:
     for k in range(ended):
         c = world.ended[k]
         call = world.calls[c]
-        learn_step(world.costs, world.instances, world.steps, call["step"], call["input_tokens"], call["emitted"])
+        learn_step(world.costs, world.instances, world.steps, call)
         end_call(world, c, COMPLETED, NO_CAUSE)
+        world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
         leave_group(world, c)
         if world.workflows[call["workflow"]]["open_calls"] == 0:
             move_on(world, call["workflow"])
@@ -230,6 +295,7 @@ def on_run_end(world: World, i: int) -> None:
 def take_off(world: World, i: int, c: int) -> None:
     """Call `c` loses its place on instance `i`, which is going down; what it generated is lost."""
     call = world.calls[c]
+    lose_all(world, c)
     call["emitted"], call["kv"], call["chunk"] = 0, 0, 0
     call["first_token_s"] = -1.0
     call["restarts"] += 1
@@ -281,6 +347,7 @@ def abort_run(world: World, i: int) -> None:
     joules = instance["run_w"] * seconds
     instance["energy_j"] += joules
     instance["busy_s"] += seconds
+    advance_meters(world, i, seconds)
     instance["last_busy_s"] = now_s
     instance["idle_after_j"] = 0.0
     for r in range(instance["n_running"]):
