@@ -71,9 +71,7 @@ def store_check(db: str | None) -> Result:
         return {"name": "store", "ok": False, "text": str(error)}
     try:
         holder = lease.holder(store)
-        driven = (
-            "no engine" if holder is None else f"engine pid {holder['pid']}, seen {holder['age_s']:.0f} s ago"
-        )
+        driven = "no engine" if holder is None else f"engine pid {holder['pid']}, seen {holder['age_s']:.0f} s ago"
         return {"name": "store", "ok": True, "text": f"{store.url}, {driven}"}
     finally:
         store.close()

@@ -64,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HeadwayError as error:
         click.echo(one_line(str(error)), err=True)
         return error.exit_code
+    except MemoryError as error:
+        click.echo(f"not enough memory: {one_line(str(error)) or 'name a smaller size'}", err=True)
+        return 1
     except BrokenPipeError:
         sys.stderr.close()
         return 141

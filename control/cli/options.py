@@ -7,9 +7,13 @@ from typing import Any
 import click
 import orjson
 
+from control.config import within
 from control.errors import SettingError
 from control.jit import is_warm
 from control.model.workload import Workload
+
+#: Workflows a generator is asked for at most: more do not fit into memory.
+MOST_WORKFLOWS = 1_000_000
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -36,15 +40,11 @@ fleet_option = click.option(
 )
 
 work_options = together(
-    click.option(
-        "--trace", "trace_path", help="Trace file, or a generator: text2sql, agents, demo-mixed ..."
-    ),
+    click.option("--trace", "trace_path", help="Trace file, or a generator: text2sql, agents, demo-mixed ..."),
     click.option("--format", "trace_format", help="Format of the trace where its header does not tell."),
     click.option("--workflows", type=int, default=400, show_default=True, help="How many, from a generator."),
     click.option("--rate", type=float, help="Workflows per second. Absent: recorded times, else 0.1."),
-    click.option(
-        "--arrivals", default="poisson", show_default=True, help="poisson, gamma (with --cv) or recorded."
-    ),
+    click.option("--arrivals", default="poisson", show_default=True, help="poisson, gamma (with --cv) or recorded."),
     click.option("--cv", type=float, default=1.0, show_default=True, help="Gaps' coefficient of variation."),
     click.option("--slo-scale", type=float, default=1.0, show_default=True, help="Factor on every SLO."),
 )
@@ -75,6 +75,7 @@ def read_work(
     if trace_path is None:
         raise SettingError(f"--trace is missing: expected a file or one of {', '.join(generator_names())}")
     if trace_path in generator_names():
+        within("--workflows", workflows, 1, MOST_WORKFLOWS)
         work = generate(trace_path, workflows, seed, rate)
         if arrivals == "poisson":
             return arrange(work, seed=seed, slo_scale=slo_scale)
@@ -91,9 +92,7 @@ def say_if_cold() -> None:
 
 def print_json(value: Any) -> None:
     """One JSON object on stdout, numbers at full precision, NumPy scalars as numbers."""
-    sys.stdout.buffer.write(
-        orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
-    )
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
     sys.stdout.buffer.flush()
 
 

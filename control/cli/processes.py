@@ -88,9 +88,7 @@ def chosen_port(host: str, wanted: int | None) -> int:
     for port in range(FIRST_PORT, FIRST_PORT + 100):
         if is_free(host, port):
             return port
-    raise SettingError(
-        f"no port from {FIRST_PORT} to {FIRST_PORT + 99} is free on {host}; name one with --port"
-    )
+    raise SettingError(f"no port from {FIRST_PORT} to {FIRST_PORT + 99} is free on {host}; name one with --port")
 
 
 def is_free(host: str, port: int) -> bool:

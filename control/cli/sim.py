@@ -55,9 +55,7 @@ def show_run(run: dict[str, Any]) -> None:
     click.echo(f"{run['trace']} on {run['fleet']}, policy {run['policy']}, alpha {run['alpha']:g}")
     causes = ", ".join(f"{cause} {n:,}" for cause, n in run["refused_by_cause"].items())
     refused = f"{run['refused']:,} refused" + (f" ({causes})" if causes else "")
-    click.echo(
-        f"{run['workflows']:,} workflows, {run['calls']:,} calls: {run['completed']:,} completed, {refused}"
-    )
+    click.echo(f"{run['workflows']:,} workflows, {run['calls']:,} calls: {run['completed']:,} completed, {refused}")
     print_table(
         [
             ["", "value"],
@@ -83,9 +81,7 @@ def percent(share: float | None) -> float | None:
 @click.command()
 @fleet_option
 @work_options
-@click.option(
-    "--policies", default="rr-fcfs,hexgen", show_default=True, help="Policies, the first is the base."
-)
+@click.option("--policies", default="rr-fcfs,hexgen", show_default=True, help="Policies, the first is the base.")
 @alpha_option
 @click.option("--seeds", type=int, default=1, show_default=True, help="Runs per policy, seeds 0, 1, ...")
 @as_json

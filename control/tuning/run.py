@@ -38,9 +38,7 @@ def ratios(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]
         policy: {
             "p95_gain": over(mean_of(runs, first, "p95_s"), mean_of(runs, policy, "p95_s")),
             "mean_gain": over(mean_of(runs, first, "mean_s"), mean_of(runs, policy, "mean_s")),
-            "throughput_gain": over(
-                mean_of(runs, policy, "throughput_wps"), mean_of(runs, first, "throughput_wps")
-            ),
+            "throughput_gain": over(mean_of(runs, policy, "throughput_wps"), mean_of(runs, first, "throughput_wps")),
             "debt_ratio": over(mean_of(runs, policy, "slo_debt_s"), mean_of(runs, first, "slo_debt_s")),
         }
         for policy in policies
