@@ -129,9 +129,7 @@ def compile_first(store: Store, fleet: Fleet, source: Source, settings: EngineSe
         return
     log.info("compiling the simulator (once; about a minute)")
     done = threading.Event()
-    reporter = threading.Thread(
-        target=report_compiling, args=(store, fleet, source, settings, done), daemon=True
-    )
+    reporter = threading.Thread(target=report_compiling, args=(store, fleet, source, settings, done), daemon=True)
     reporter.start()
     try:
         warm_up()
@@ -172,12 +170,11 @@ def bare_snapshot(fleet: Fleet, source: Source, settings: EngineSettings, starte
     }
 
 
-def drive(
-    store: Store, fleet: Fleet, source: Source, settings: EngineSettings, fresh: bool, stop: Stop
-) -> None:
+def drive(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, fresh: bool, stop: Stop) -> None:
     """Tick until told to stop; say hello and goodbye in the audit."""
     live, events, lost = restored(store, fleet, source, settings, fresh)
     loop = Loop(live, store, settings, version("headway"), stop)
+    live.rolling.window_s = settings.window_s
     loop.pending.workflows += lost
     for kind, text in events:
         loop.event(kind, text)
@@ -215,8 +212,6 @@ def restored(
 
 def set_up_logging() -> None:
     """Log lines to stderr with the time."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("apscheduler", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

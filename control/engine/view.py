@@ -86,9 +86,7 @@ def instance_rows(live: Live, views: Table) -> list[Row]:
 def fleet_row(live: Live, instances: list[Row], views: Table) -> Row:
     """What is shown of the fleet as a whole."""
     rolling = live.rolling
-    rolling.read(
-        Meter(live.now_s, float(views["energy_j"].sum()), int(views["generated"].sum()), rolling.context)
-    )
+    rolling.read(Meter(live.now_s, float(views["energy_j"].sum()), int(views["generated"].sum()), rolling.context))
     caps = [row["power_cap_w"] for row in instances]
     return {
         "queued": sum(row["queued"] for row in instances),
