@@ -8,6 +8,11 @@ const feed = new Feed();
 const mounted = new WeakMap();
 const PARTS = { head: Head, board: Board };
 
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, [role=combobox], [role=dialog]");
+  if (event.key === "p" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
+});
+
 /** Load the stylesheet once; nothing is drawn before it is there, so nothing jumps. */
 function stylesheet() {
   const href = new URL("live.css", import.meta.url).href;
