@@ -3,9 +3,11 @@
 Hypothesis draws what shapes a scene; the lengths inside are filled from a drawn seed.
 """
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from control.model.fleet import Fleet, InstanceSpec
@@ -19,6 +21,16 @@ PAIRS = (("A40", "Qwen3-0.6B"), ("A100", "Llama-3.1-8B"), ("H100", "Llama-3.1-8B
 KINDS = ("chat", "text2sql")
 STEPS = ("chat", "revise", "unit_tester", "evaluate")
 N_SHARED = 2
+
+
+def examples(usual: int) -> settings:
+    """Settings of a test that runs as many random scenes, or as many as HEADWAY_EXAMPLES says."""
+    return settings(
+        max_examples=int(os.environ.get("HEADWAY_EXAMPLES", usual)),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,7 @@ def random_call(rng: np.random.Generator, group: int, longest: int, streams: tup
 
 
 def random_flow(rng: np.random.Generator, number: int, span_s: float, longest: int, grid: bool) -> Flow:
-    """A workflow of up to 4 groups of up to 3 calls, with two streams of its own."""
+    """A workflow of up to 4 groups of up to 3 calls, with the two streams of this number."""
     arrival_s = rng.random() * span_s
     calls = [
         random_call(rng, group, longest, (2 * number, 2 * number + 2))
@@ -104,7 +116,8 @@ def scenes(draw: st.DrawFn, grid: bool = True) -> Scene:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     span_s, longest = draw(st.sampled_from([0.0, 0.5, 3.0])), draw(st.sampled_from([20, 60, 120]))
     gridded = draw(st.booleans()) if grid else False
-    flows = [random_flow(rng, k, span_s, longest, gridded) for k in range(draw(st.integers(1, 25)))]
+    shared_by = draw(st.sampled_from([1, 5]))  # workflows that continue the same streams
+    flows = [random_flow(rng, k // shared_by, span_s, longest, gridded) for k in range(draw(st.integers(1, 25)))]
     return Scene(
         work=workload(flows, KINDS, STEPS),
         instances=fleet(*draw(st.lists(specs(), min_size=1, max_size=4))),

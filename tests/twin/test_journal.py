@@ -1,14 +1,14 @@
 """The journal loses nothing, however often it fills."""
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from control.policy.codes import CALL_ENDED, PLACED, PREEMPTED, WORKFLOW_ENDED_ENTRY
 from control.policy.tables import JOURNAL, Table
 from control.twin.kernel import advance
 from control.twin.world import World
 from tests.support.parity import unlike_tables
-from tests.support.scenes import Scene, scenes
+from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 
@@ -39,7 +39,7 @@ def test_small_journal_drained_often_tells_what_a_large_one_does() -> None:
     assert unlike_tables(large, small) == []
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(scene=scenes())
 def test_journal_tells_every_placement_end_and_preemption(scene: Scene) -> None:
     world, silent = scene.world(journal=True), scene.world()
