@@ -20,7 +20,7 @@ from control.twin.pack import cost_tables
 from control.twin.world import World
 
 VERSION = 2
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "journal", "dirty")  # rebuilt, or empty between events
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "journal")  # rebuilt, scratch, or drained
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
 
@@ -142,7 +142,6 @@ def load_world(arrays: Any, fleet: Fleet) -> World:
         "ended": np.zeros(seats, np.int64),
         "t_comp_s": np.zeros(n),
         "scores": np.zeros(n),
-        "dirty": np.zeros(n, np.int64),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
     }
     for name in ("runs", "timers"):

@@ -42,11 +42,13 @@ class Driven:
         self.workflows += workflows
 
     def run(self, until_s: float) -> None:
-        """Move to `until_s`, simulated s."""
-        take_windows(self.live, until_s)
-        while not move(self.live, until_s):
+        """Move to `until_s`, simulated s, by a minute at most at a time."""
+        while self.live.now_s < until_s:
+            next_s = min(until_s, self.live.now_s + 60.0)
+            take_windows(self.live, next_s)
+            while not move(self.live, next_s):
+                self.note()
             self.note()
-        self.note()
 
     def stop_and_go_on(self) -> None:
         """Through a checkpoint and back, as a killed engine does."""
