@@ -98,6 +98,22 @@ def test_call_that_arrives_during_a_run_starts_at_the_next_boundary() -> None:
     assert world.calls["finished_s"] == pytest.approx([5.0, 1.5])
 
 
+def test_call_that_arrives_at_a_boundary_starts_there_and_then() -> None:
+    """The seventh iteration ends at exactly the time of the arrival."""
+    at_s = 7 * 100.0 * 1e-3
+    world = run(Flow(0.0, [CallSpec(10, 50, stream=0)]), Flow(0.1 + at_s, [SHORT]))
+    assert world.calls["started_s"][1] == 0.1 + at_s
+
+
+def test_runs_that_end_now_are_seen_by_what_arrives_now() -> None:
+    """The first call ends at 0.2 s, when another arrives: its instance is the least loaded again."""
+    two = fleet(instance(), instance())
+    flows = [Flow(0.0, [CallSpec(10, 2)]), Flow(0.0, [CallSpec(10, 9)]), Flow(0.2, [SHORT])]
+    world = with_constant_steps(build_world(workload(flows), two, "least-loaded"), 0.1)
+    advance(world, math.inf)
+    assert world.calls["instance"].tolist() == [0, 1, 0]
+
+
 def test_long_prompt_is_prefilled_in_chunks_beside_decoding() -> None:
     """200 tokens at 63 an iteration, one token of 64 being the decoding call's."""
     world = run(Flow(0.0, [CallSpec(10, 50)]), Flow(1.0, [CallSpec(200, 1)]))

@@ -52,7 +52,9 @@ def collect(world: World, results: dict[int, Table]) -> None:
 @given(scene=scenes(), split=st.floats(0.0, 1.0), share=st.floats(0.0, 0.999), later=st.floats(0.0, 1.5))
 def test_repacked_world_runs_on_like_the_whole(scene: Scene, split: float, share: float, later: float) -> None:
     """Part of the work comes in while the rest is under way; some time later everything ended is forgotten again."""
-    scene = replace(scene, knee=1.0)  # deadlines are derived when work comes in: the costs must be the final ones
+    scene = replace(
+        scene, knee=1.0, step_s=0.0
+    )  # deadlines are derived when work comes in: the costs must be the final ones
     work, n = scene.work, len(scene.work.workflows)
     cut = min(n - 1, max(1, int(split * n)))
     assume(n > 1 and work.workflows["arrival_s"][cut] > work.workflows["arrival_s"][cut - 1])
