@@ -2,10 +2,13 @@
 
 HEADWAY_DB names the store. With HEADWAY_ENGINE=external somebody else runs the engine; otherwise one is
 started here as a child process, unless a live one already drives the store, and ends with the dashboard.
+With HEADWAY_PARENT, the id of the process that started it, the dashboard ends when that process is gone.
 """
 
+import asyncio
 import gc
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -35,7 +38,8 @@ def start_engine() -> subprocess.Popen[bytes] | None:
         return None
     if holder is not None and holder["age_s"] < LEASE_TTL_S:
         return None
-    return subprocess.Popen([sys.executable, "-m", "control.cli", "engine"], cwd=HERE)
+    command = [sys.executable, "-m", "control.cli", "engine", f"--parent={os.getpid()}"]
+    return subprocess.Popen(command, cwd=HERE)
 
 
 def stop_engine(engine: subprocess.Popen[bytes], grace_s: float = 5.0) -> None:
@@ -48,15 +52,26 @@ def stop_engine(engine: subprocess.Popen[bytes], grace_s: float = 5.0) -> None:
         engine.wait()
 
 
+async def end_with(parent: int) -> None:
+    """Ask this process to end once it is no longer a child of `parent`."""
+    while os.getppid() == parent:
+        await asyncio.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
     """Start or find the engine; freeze the imported heap so that no collection walks it again."""
     engine = start_engine()
+    parent = os.environ.get("HEADWAY_PARENT", "")
+    watch = asyncio.create_task(end_with(int(parent))) if parent.isdigit() else None
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
+        if watch is not None:
+            watch.cancel()
         if engine is not None:
             stop_engine(engine)
         source.close()

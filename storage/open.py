@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -36,6 +37,9 @@ class Store:
         self._engine = engine
         self._watch: PoolProxiedConnection | None = None
         self._watch_lock = threading.Lock()
+        name = engine.url.database or ""
+        self._file = Path(name) if self.is_sqlite and not name.startswith("file:") else None
+        self._inode = self._file.stat().st_ino if self._file else None
 
     @property
     def is_sqlite(self) -> bool:
@@ -52,14 +56,26 @@ class Store:
     def writing(self) -> Iterator[sa.Connection]:
         """One transaction that holds the write lock from its start; an exception rolls it back.
 
-        Raises StoreError when the database fails or stays locked for BUSY_TIMEOUT_S.
+        Raises StoreError when the database fails, stays locked for BUSY_TIMEOUT_S, or its file was deleted or
+        replaced: SQLite would go on writing to a file that nobody can open any more.
         """
         with (
             _one_line(self.url),
+            self._in_place(),
             self._engine.connect().execution_options(write=True) as connection,
             connection.begin(),
         ):
             yield connection
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        try:
+            there = self._file is None or self._file.stat().st_ino == self._inode
+        except OSError as error:
+            raise StoreError(f"{self.url}: the file is gone: {error.strerror}") from error
+        if not there:
+            raise StoreError(f"{self.url}: the file was replaced by another one")
+        yield
 
     def data_version(self) -> int:
         """SQLite's number that moves when any other connection commits; about 10 us a call."""
@@ -177,9 +193,7 @@ def _one_line(shown: str) -> Iterator[None]:
     except exc.NoSuchModuleError as error:
         raise StoreError(f"{shown}: unknown kind of database; accepted: {SCHEMES}") from error
     except ModuleNotFoundError as error:
-        raise StoreError(
-            f"{shown}: needs the package {error.name}, e.g. pip install headway[postgres]"
-        ) from error
+        raise StoreError(f"{shown}: needs the package {error.name}, e.g. pip install headway[postgres]") from error
     except (exc.SQLAlchemyError, sqlite3.Error) as error:
         cause = getattr(error, "orig", None) or error
         reason = (str(cause).splitlines() or [type(cause).__name__])[0]

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from control.config import EngineSettings
+from control.errors import SettingError
 
 db_option = click.option(
     "--db", envvar="HEADWAY_DB", help="Store: a file or a database URL. Default: your data folder."
@@ -30,6 +31,8 @@ def engine(db: str | None, fresh: bool, parent: int | None, **settings: Any) -> 
 
     set_up_logging()
     policy_codes(settings["policy"])
+    if settings["rate"] is not None and settings["trace"] is None:
+        raise SettingError(f"--rate = {settings['rate']:g} needs --trace: a scenario has its own rate")
     return run_engine(db, EngineSettings(**settings), fresh, parent)
 
 

@@ -1,7 +1,6 @@
 """The group of subcommands, and how errors leave: one line on stderr and an exit code."""
 
 import importlib
-import sys
 from collections.abc import Sequence
 
 import click
@@ -22,6 +21,12 @@ COMMANDS = {
 }
 
 
+class Interrupted(click.ClickException):
+    """Ctrl-C, told in one line."""
+
+    exit_code = 130
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand's module only when it is asked for."""
 
@@ -36,6 +41,13 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the subcommand; ctrl-C leaves like any other error."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted("interrupted") from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,9 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HeadwayError as error:
         click.echo(one_line(str(error)), err=True)
         return error.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 141
+    except MemoryError as error:
+        click.echo(f"not enough memory: {one_line(str(error)) or 'name a smaller size'}", err=True)
+        return 1
+    except OSError as error:
+        click.echo(f"cannot write the output: {error.strerror or error}", err=True)
+        return 1
     return result if isinstance(result, int) else 0
 
 

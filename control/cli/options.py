@@ -7,9 +7,13 @@ from typing import Any
 import click
 import orjson
 
+from control.config import within
 from control.errors import SettingError
 from control.jit import is_warm
 from control.model.workload import Workload
+
+#: Workflows a generator is asked for at most: more do not fit into memory.
+MOST_WORKFLOWS = 1_000_000
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -71,6 +75,7 @@ def read_work(
     if trace_path is None:
         raise SettingError(f"--trace is missing: expected a file or one of {', '.join(generator_names())}")
     if trace_path in generator_names():
+        within("--workflows", workflows, 1, MOST_WORKFLOWS)
         work = generate(trace_path, workflows, seed, rate)
         if arrivals == "poisson":
             return arrange(work, seed=seed, slo_scale=slo_scale)

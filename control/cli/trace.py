@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from control.cli.options import as_json, number, print_json, print_table, seed_option
+from control.cli.options import MOST_WORKFLOWS, as_json, number, print_json, print_table, seed_option
+from control.config import within
 from control.errors import InputError
 from control.model.workload import Workload
 
@@ -60,6 +61,7 @@ def generate_trace(name: str, n: int, rate: float | None, seed: int, out: str, f
     """Generate a trace: NAME is text2sql, agents, coding-agents or a scenario."""
     from control.workload.generate import generate
 
+    within("--n", n, 1, MOST_WORKFLOWS)
     save(generate(name, n, seed, rate), out, force, json_out)
 
 

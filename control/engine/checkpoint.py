@@ -1,7 +1,9 @@
 """The live state as bytes and back, so that a killed engine goes on from its last commit."""
 
 import io
+import zipfile
 import zlib
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from control.twin.heap import Heap
 from control.twin.pack import cost_tables
 from control.twin.world import World
 
-VERSION = 1
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "dirty")  # rebuilt, or empty between events
+VERSION = 3
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
+UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
 
 class StaleCheckpointError(Exception):
@@ -31,8 +34,9 @@ def identity(fleet: Fleet, source: Source) -> dict[str, Any]:
         "version": VERSION,
         "source": source.name,
         "seed": source.seed,
+        "arrivals": source.digest,
         "fleet": fleet.name,
-        "instances": [[s.name, s.gpu, s.model, s.gpus, s.kv_tokens, s.max_num_seqs] for s in fleet.instances],
+        "instances": [list(astuple(spec)) for spec in fleet.instances],
     }
 
 
@@ -42,6 +46,7 @@ def save(live: Live) -> bytes:
     head = identity(live.fleet, live.source) | {
         "policy": live.policy,
         "next_window": live.next_window,
+        "next_stream": live.next_stream,
         "speed": live.speed,
         "paused": live.paused,
         "load_scale": live.load_scale,
@@ -67,16 +72,36 @@ def load(blob: bytes, fleet: Fleet, source: Source) -> Live:
     """The live state out of `save`'s bytes.
 
     Raises:
-        StaleCheckpointError: it was saved by another version, for another fleet, or from another source.
+        StaleCheckpointError: it is damaged, or was saved by another version, for another fleet, or from another source.
     """
     try:
-        arrays = np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False)
-        head = orjson.loads(arrays["head"].tobytes())
-    except (zlib.error, ValueError, KeyError, OSError) as error:
-        raise StaleCheckpointError(f"unreadable: {error}") from error
-    for key, value in identity(fleet, source).items():
-        if head.get(key) != value:
-            raise StaleCheckpointError(f"{key} was {head.get(key)}, is {value}")
+        arrays, head = opened(blob)
+        check_identity(head, identity(fleet, source))
+        return load_live(arrays, head, fleet, source)
+    except UNREADABLE as error:
+        raise StaleCheckpointError(f"the saved state is unreadable: {type(error).__name__}") from error
+
+
+def opened(blob: bytes) -> tuple[Any, dict[str, Any]]:
+    """The arrays of a checkpoint and its head; one of UNREADABLE where it is damaged."""
+    arrays = np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False)
+    return arrays, orjson.loads(arrays["head"].tobytes())
+
+
+def check_identity(head: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse a checkpoint that does not agree with the engine.
+
+    Raises:
+        StaleCheckpointError: naming what differs.
+    """
+    for key, value in wanted.items():
+        if head[key] != value:
+            named = isinstance(value, int | str) and key != "arrivals"
+            raise StaleCheckpointError(f"{key} was {head[key]}, is {value}" if named else f"other {key}")
+
+
+def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -> Live:
+    """The live state out of a checkpoint's arrays and head."""
     live = Live(
         fleet,
         source,
@@ -86,6 +111,7 @@ def load(blob: bytes, fleet: Fleet, source: Source) -> Live:
         tuple(tuple(part) for part in head["names"]),  # type: ignore[arg-type]
         head["policy"],
         head["next_window"],
+        head["next_stream"],
         head["speed"],
         head["paused"],
         head["load_scale"],
@@ -117,7 +143,6 @@ def load_world(arrays: Any, fleet: Fleet) -> World:
         "t_comp_s": np.zeros(n),
         "scores": np.zeros(n),
         "counts": np.zeros(len(arrays["steps"])),
-        "dirty": np.zeros(n, np.int64),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
     }
     for name in ("runs", "timers"):
@@ -151,24 +176,25 @@ def check_columns(world: World) -> None:
 def unfinished(blob: bytes) -> list[dict[str, Any]]:
     """The workflows in flight of a checkpoint that cannot be taken up: id, kind, tenant, arrival; best effort."""
     try:
-        arrays = np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False)
-        head = orjson.loads(arrays["head"].tobytes())
+        arrays, head = opened(blob)
         workflows, now_s = arrays["workflows"], float(arrays["clock"]["now_s"][0])
         kinds, tenants = head["names"][0], head["names"][1]
         active = workflows[workflows["state"] == 1]
-    except (zlib.error, ValueError, KeyError, IndexError, OSError):
+        return [lost_row(row, kinds, tenants, now_s) for row in active]
+    except UNREADABLE:
         return []
-    return [
-        {
-            "id": int(row["id"]),
-            "kind": kinds[int(row["kind"])],
-            "tenant": tenants[int(row["tenant"])],
-            "arrival_sim_s": float(row["arrival_s"]),
-            "finished_sim_s": now_s,
-            "latency_s": now_s - float(row["arrival_s"]),
-            "slo_s": float(row["slo_s"]),
-            "debt_s": max(0.0, now_s - float(row["arrival_s"]) - float(row["slo_s"])),
-            "calls": int(row["n_calls"]),
-        }
-        for row in active
-    ]
+
+
+def lost_row(row: Any, kinds: list[str], tenants: list[str], now_s: float) -> dict[str, Any]:
+    """A workflow that was in flight at `now_s` as a row of the store."""
+    return {
+        "id": int(row["id"]),
+        "kind": kinds[int(row["kind"])],
+        "tenant": tenants[int(row["tenant"])],
+        "arrival_sim_s": float(row["arrival_s"]),
+        "finished_sim_s": now_s,
+        "latency_s": now_s - float(row["arrival_s"]),
+        "slo_s": float(row["slo_s"]),
+        "debt_s": max(0.0, now_s - float(row["arrival_s"]) - float(row["slo_s"])),
+        "calls": int(row["n_calls"]),
+    }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from control.config import LOAD_BOUNDS, SPEED_BOUNDS, within
+from control.config import LOAD_BOUNDS, SPEED_BOUNDS
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
@@ -32,8 +32,33 @@ def obey(live: Live, command: Mapping[str, Any]) -> Outcome:
         return Outcome(False, f"unknown command {command['kind']!r}: expected one of {', '.join(ORDERS)}")
     try:
         return order(live, command)
-    except (InputError, KeyError, TypeError, ValueError) as error:
+    except (InputError, TypeError, ValueError) as error:
         return Outcome(False, str(error) or type(error).__name__)
+
+
+def value(command: Mapping[str, Any], key: str) -> Any:
+    """What the payload of a command holds under `key`.
+
+    Raises:
+        SettingError: the payload is none, or lacks it.
+    """
+    payload = command["payload"]
+    if not isinstance(payload, Mapping) or key not in payload:
+        raise SettingError(f"payload = {payload!r:.80}: expected {{{key!r}: ...}}")
+    return payload[key]
+
+
+def number(command: Mapping[str, Any], key: str, low: float, high: float) -> float:
+    """The number under `key` of a command's payload.
+
+    Raises:
+        SettingError: it is no number from `low` to `high`.
+    """
+    given = value(command, key)
+    fits = isinstance(given, int | float) and not isinstance(given, bool) and low <= given <= high
+    if not fits:
+        raise SettingError(f"{key} = {given!r:.80}: expected a number from {low:g} to {high:g}")
+    return float(given)
 
 
 def compare(command: Mapping[str, Any], current: Any) -> None:
@@ -61,14 +86,14 @@ def set_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
     """Alpha of the dispatch score."""
     old = live.alpha
     compare(command, old)
-    new = within("alpha", float(command["payload"]["alpha"]), 0.0, 1.0)
+    new = number(command, "alpha", 0.0, 1.0)
     live.world.policy[0]["alpha"] = new
     return applied("alpha", f"alpha {old:.2f} → {new:.2f}", old, new)
 
 
 def set_policy(live: Live, command: Mapping[str, Any]) -> Outcome:
     """The named policy; alpha stays."""
-    old, new = live.policy, str(command["payload"]["policy"])
+    old, new = live.policy, str(value(command, "policy"))
     compare(command, old)
     codes = policy_codes(new)
     live.world.policy[0]["dispatch"], live.world.policy[0]["queue"] = codes
@@ -96,13 +121,13 @@ def set_speed(live: Live, command: Mapping[str, Any]) -> Outcome:
     """Simulated seconds per wall second."""
     old = live.speed
     compare(command, old)
-    live.speed = within("speed", float(command["payload"]["speed"]), *SPEED_BOUNDS)
+    live.speed = number(command, "speed", *SPEED_BOUNDS)
     return applied("speed", f"speed ×{old:g} → ×{live.speed:g}", old, live.speed)
 
 
 def step(live: Live, command: Mapping[str, Any]) -> Outcome:
     """Move a paused engine on by some simulated seconds."""
-    step_s = within("step_s", float(command["payload"]["step_s"]), 0.001, LONGEST_STEP_S)
+    step_s = number(command, "step_s", 0.001, LONGEST_STEP_S)
     if not live.paused:
         raise SettingError("only a paused engine steps")
     event = {"kind": "step", "target": None, "text": f"stepped {step_s:g} s", "old": None, "new": step_s}
@@ -115,7 +140,7 @@ def set_load(live: Live, command: Mapping[str, Any]) -> Outcome:
     compare(command, old)
     if live.source.scenario is None:
         raise SettingError("a replayed trace has its own arrivals; load scales with scenarios only")
-    new = within("load_scale", float(command["payload"]["load_scale"]), *LOAD_BOUNDS)
+    new = number(command, "load_scale", *LOAD_BOUNDS)
     rescale(live, new)
     return applied("load_scale", f"load ×{old:g} → ×{new:g}", old, new)
 
@@ -126,7 +151,7 @@ def instance_row(live: Live, command: Mapping[str, Any]) -> tuple[int, str]:
     Raises:
         SettingError: there is none of that name.
     """
-    name = command["payload"]["instance"]
+    name = value(command, "instance")
     names = [spec.name for spec in live.fleet.instances]
     if name not in names:
         raise SettingError(f"instance = {name!r}: expected one of {', '.join(names)}")

@@ -1,6 +1,8 @@
 """Where live work comes from: a scenario without an end, or a trace replayed once, a minute at a time."""
 
+import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from control.model.workload import Workload
 from control.workload.build import part
@@ -20,14 +22,19 @@ class Source:
     def window(self, index: int, load_scale: float) -> Workload:
         """The workflows that arrive in window `index`; load_scale thins or thickens a scenario.
 
-        The streams of a scenario's window get numbers that no other window uses.
+        A scenario numbers the streams of each window from 0, a trace those of all its windows together.
         """
         if self.scenario is None:
             assert self.trace is not None
             return windowed(self.trace, index)
-        work = window(self.scenario, self.seed, index, load_scale)
-        work.calls["stream"][work.calls["stream"] >= 0] += index * 100_000
-        return work
+        return window(self.scenario, self.seed, index, load_scale)
+
+    @cached_property
+    def digest(self) -> int:
+        """A number that differs where the arrivals do."""
+        if self.trace is None:
+            return zlib.crc32(repr(self.scenario).encode())
+        return zlib.crc32(self.trace.calls.tobytes(), zlib.crc32(self.trace.workflows.tobytes()))
 
     def is_over(self, index: int) -> bool:
         """Whether no window from `index` on holds any work."""

@@ -7,11 +7,13 @@ import numpy as np
 from control.engine.rolling import Rolling
 from control.engine.source import Source, after
 from control.model.fleet import Fleet
+from control.model.workload import Workload
 from control.policy.tables import Ints, Table
 from control.twin.kernel import advance
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
 from control.twin.world import World
+from control.workload.windows import WINDOW_S
 
 LOOKAHEAD_S = 5.0  # a window is taken in this long before it begins, simulated s
 
@@ -28,6 +30,7 @@ class Live:
     names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # kinds, tenants, steps
     policy: str
     next_window: int = 0
+    next_stream: int = 0  # first number no stream of a scenario has had
     speed: float = 1.0
     paused: bool = False
     load_scale: float = 1.0
@@ -74,21 +77,31 @@ def take_windows(live: Live, until_s: float) -> None:
     while not live.source.is_over(live.next_window):
         if live.source.window_start_s(live.next_window) > until_s + LOOKAHEAD_S:
             return
-        more = live.source.window(live.next_window, live.load_scale)
-        live.world, live.streams = repack(live.world, live.streams, more, live.declared)
+        take_in(live, live.source.window(live.next_window, live.load_scale))
         live.next_window += 1
+
+
+def take_in(live: Live, more: Workload, drop_future: bool = False) -> None:
+    """Take in the workflows of `more`, which arrive after all that is kept.
+
+    A scenario's streams are renumbered: no conversation ever finds the cached context of another one.
+    """
+    if live.source.scenario is not None:
+        calls = more.calls.copy()
+        calls["stream"][calls["stream"] >= 0] += live.next_stream
+        live.next_stream += more.n_streams
+        more = more._replace(calls=calls)
+    live.world, live.streams = repack(live.world, live.streams, more, live.declared, drop_future)
 
 
 def rescale(live: Live, load_scale: float) -> None:
     """Arrivals from now on come `load_scale` times as thick; what has arrived stays."""
     live.load_scale = load_scale
     live.next_window = max(1, live.next_window)
-    first = int(live.now_s // 60.0)
-    drop = True
+    first = int(live.now_s // WINDOW_S)
     for index in range(first, live.next_window):
         more = after(live.source.window(index, load_scale), live.now_s)
-        live.world, live.streams = repack(live.world, live.streams, more, live.declared, drop_future=drop)
-        drop = False
+        take_in(live, more, drop_future=index == first)
 
 
 def move(live: Live, until_s: float) -> bool:

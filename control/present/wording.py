@@ -75,8 +75,8 @@ def effect(kind: str, instance: str, running: int, queued: int) -> str:
     """What pressing the button will do to the calls on `instance`, in one sentence."""
     if kind == "drain":
         return (
-            f"Drain {instance}: {_calls(running)} running there finish, {queued} queued move elsewhere, "
-            "and it takes no new ones until it is undrained."
+            f"Drain {instance}: {_calls(running)} running and {queued} queued there are finished; "
+            "it takes no new ones until it is undrained."
         )
     if kind == "kill":
         return (

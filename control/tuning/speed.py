@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from control.errors import SettingError
+from control.config import within
 from control.jit import is_warm
 from control.model.fleet import Fleet, InstanceSpec
 from control.model.workload import Workload, empty_calls, empty_workflows
@@ -46,11 +46,10 @@ def measure_twin(instances: int, requests: int, runs: int) -> dict[str, Any]:
     """Medians over `runs` of requests and events per CPU second; build and compile are not in them.
 
     Raises:
-        SettingError: a count below 1.
+        SettingError: a count out of bounds.
     """
-    for name, value in (("instances", instances), ("requests", requests), ("runs", runs)):
-        if value < 1:
-            raise SettingError(f"--{name} = {value}: expected a whole number >= 1")
+    for name, value, most in (("instances", instances, 1024), ("requests", requests, 10_000_000), ("runs", runs, 1000)):
+        within(f"--{name}", value, 1, most)
     was_warm = is_warm()
     fleet, work = peer_fleet(instances), peer_workload(requests, RATE_PER_INSTANCE * instances)
     start = time.perf_counter()

@@ -7,8 +7,7 @@ import streamlit as st
 _JS = """
 const live = import(new URL("ui/live.js", document.baseURI).href);
 export default function (component) {
-  const removal = live.then((module) => module.mount(component));
-  return () => removal.then((remove) => remove());
+  live.then((module) => module.mount(component));
 }
 """
 

@@ -100,9 +100,13 @@ class Feed:
         return orjson.dumps(live.answer(payload, rows, marks, since == 0, live.Limits()))
 
 
-_feeds: dict[int, Feed] = {}
+_feeds: dict[Store, Feed] = {}
+_feeds_lock = threading.Lock()
 
 
 def feed_of(store: Store) -> Feed:
     """The feed of an open store; one per store and process."""
-    return _feeds.setdefault(id(store), Feed(store))
+    with _feeds_lock:
+        if store not in _feeds:
+            _feeds[store] = Feed(store)
+        return _feeds[store]

@@ -4,16 +4,18 @@ Two worlds differ only in how much some calls will generate. Until one of these 
 anybody could observe of it, everything that happens is the same in every bit.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from control.policy.codes import COMPLETED, POLICIES
 from control.policy.tables import Ints, Table
 from control.twin.kernel import advance
 from control.twin.world import World
-from tests.support.scenes import Scene, scenes
+from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 DECISIONS = ("instance", "placed_s", "score", "t_comp_s", "t_queue_s", "runner_up", "runner_up_score", "budget_s")
@@ -25,14 +27,7 @@ def with_outputs(scene: Scene, outputs: Ints) -> Scene:
     workflows, calls = work.workflows.copy(), work.calls.copy()
     workflows["slo_s"] = np.where(np.isnan(workflows["slo_s"]), 5.0, workflows["slo_s"])
     calls["output_tokens"] = outputs
-    return Scene(
-        work._replace(workflows=workflows, calls=calls),
-        scene.instances,
-        scene.policy,
-        scene.alpha,
-        scene.knee,
-        scene.out_of_service,
-    )
+    return replace(scene, work=work._replace(workflows=workflows, calls=calls))
 
 
 def run(scene: Scene) -> World:
@@ -68,7 +63,7 @@ def check_blind(scene: Scene, outputs: Ints, changed: Ints) -> None:
         assert np.array_equal(worlds[0].calls[name][known], worlds[1].calls[name][known]), name
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@examples(200)
 @given(scene=scenes(), share=st.floats(0.0, 1.0), seed=st.integers(0, 2**32 - 1))
 def test_lengths_of_unobserved_calls_change_no_decision(scene: Scene, share: float, seed: int) -> None:
     outputs = scene.work.calls["output_tokens"].astype(np.int64)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from control.policy.codes import COMPLETED, DOWN, DRAINING, NO_INSTANCE, REFUSED
@@ -12,7 +12,7 @@ from control.twin.handlers import kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
 from tests.support.laws import check_world
-from tests.support.scenes import Scene, scenes
+from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 
@@ -42,7 +42,7 @@ def obey(world: World, order: Order) -> None:
         world.instances[i]["state"] = DRAINING
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(scene=scenes(), exact=st.booleans(), orders=ORDERS)
 def test_laws_hold_through_kills_drains_and_returns(scene: Scene, exact: bool, orders: list[Order]) -> None:
     quiet, world = scene.world(exact), scene.world(exact)

@@ -1,5 +1,8 @@
 """The dashboard's process finds or starts an engine, and takes down only the one it started."""
 
+import asyncio
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +26,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_a_store_without_an_engine_gets_one(url: str, started: list[list[str]]) -> None:
     app.start_engine()
-    assert started == [[sys.executable, "-m", "control.cli", "engine"]]
+    assert started == [[sys.executable, "-m", "control.cli", "engine", f"--parent={os.getpid()}"]]
 
 
 def test_a_live_engine_is_left_alone(engine: StandInEngine, started: list[list[str]]) -> None:
@@ -53,6 +56,13 @@ def test_an_engine_that_does_not_listen_is_ended_all_the_same() -> None:
     app.stop_engine(child, grace_s=0.2)
     assert child.poll() is not None
     child.stdout.close()
+
+
+def test_the_dashboard_ends_once_its_parent_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(app.os, "kill", lambda pid, number: sent.append((pid, number)))
+    asyncio.run(app.end_with(os.getppid() + 1))
+    assert sent == [(os.getpid(), signal.SIGTERM)]
 
 
 def test_streamlit_run_takes_the_app_with_its_routes() -> None:

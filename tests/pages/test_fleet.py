@@ -45,7 +45,7 @@ def test_a_broken_store_shows_a_sentence_and_no_traceback(tmp_path: Path, monkey
     [("compiling", "compiling its kernels"), ("running", "This fleet has no instances")],
 )
 def test_an_engine_without_instances_is_explained(engine: StandInEngine, state: str, title: str) -> None:
-    engine.tick(instances=[], engine=snapshot()["engine"] | {"state": state})
+    engine.tick(instances=[], fleet={}, engine=snapshot()["engine"] | {"state": state})
     app = page()
     assert not app.exception
     assert title in texts(app)

@@ -1,4 +1,4 @@
-"""The same comparison with the compiler off (real exceptions) and with index checks compiled in.
+"""The same comparison, laws and rules with the compiler off (real exceptions) and with index checks compiled in.
 
 The flags are read when control.jit is imported, so each takes a process of its own.
 """
@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+TESTS = ("tests/parity/test_naive.py", "tests/laws/test_failures.py", "tests/policy", "tests/twin")
 
 
 @pytest.mark.parametrize(
     ("flags", "examples"),
-    [({"HEADWAY_JIT": "0"}, 15), ({"HEADWAY_JIT": "1", "HEADWAY_BOUNDSCHECK": "1"}, 40)],
+    [({"HEADWAY_JIT": "0"}, 25), ({"HEADWAY_JIT": "1", "HEADWAY_BOUNDSCHECK": "1"}, 100)],
     ids=["interpreted", "bounds-checked"],
 )
 def test_twin_runs_alike_under(flags: dict[str, str], examples: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "tests/parity/test_naive.py", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", *TESTS, "-p", "no:cacheprovider"],
         cwd=ROOT,
-        env={**os.environ, **flags, "HEADWAY_PARITY_EXAMPLES": str(examples)},
+        env={**os.environ, **flags, "HEADWAY_EXAMPLES": str(examples)},
         capture_output=True,
         text=True,
         check=False,

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from control.model.workload import Workload
 from control.twin.kernel import advance
 from control.twin.simulate import simulate
 from control.twin.world import World
 from tests.support.laws import check_world
-from tests.support.scenes import Scene, scenes
+from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import fleet, instance, single_calls
 
 DECISIONS = ("state", "instance", "runner_up", "preemptions", "cached_tokens", "emitted")
@@ -47,7 +47,7 @@ def test_ten_thousand_requests_with_preemptions(policy: str) -> None:
     check_world(fast, ended=True)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(scene=scenes(grid=False))
 def test_random_scene_is_decided_alike(scene: Scene) -> None:
     fast, exact = scene.world(), scene.world(exact=True)

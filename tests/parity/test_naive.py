@@ -1,20 +1,17 @@
 """The compiled twin against the slow one, bit for bit, on random scenes and on the cases they once shrank to."""
 
-import os
-
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
 from tests.naive.twin import NaiveTwin
 from tests.support.laws import check_world
 from tests.support.parity import differences
-from tests.support.scenes import Scene, scenes
+from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, Flow, fleet, instance, lone_calls, workload
 
-EXAMPLES = int(os.environ.get("HEADWAY_PARITY_EXAMPLES", "200"))
 MODES = pytest.mark.parametrize("exact", [False, True], ids=["fast-forward", "per-iteration"])
 
 
@@ -30,12 +27,7 @@ def check_parity(world: World) -> World:
 
 
 @MODES
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
+@examples(200)
 @given(scene=scenes())
 def test_random_scene_runs_alike(exact: bool, scene: Scene) -> None:
     check_parity(scene.world(exact))

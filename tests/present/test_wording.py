@@ -56,7 +56,7 @@ def test_an_order_without_a_known_old_value_expects_nothing() -> None:
 
 def test_a_confirmation_names_the_instance_and_the_calls_it_reaches() -> None:
     assert "Kill l4-0: 1 call running" in effect("kill", "l4-0", 1, 3)
-    assert "5 calls running there finish" in effect("drain", "l4-0", 5, 0)
+    assert "5 calls running and 0 queued there are finished" in effect("drain", "l4-0", 5, 0)
 
 
 @pytest.mark.parametrize(

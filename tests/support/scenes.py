@@ -3,9 +3,11 @@
 Hypothesis draws what shapes a scene; the lengths inside are filled from a drawn seed.
 """
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from control.model.fleet import Fleet, InstanceSpec
@@ -13,12 +15,23 @@ from control.model.workload import Workload
 from control.policy.codes import DOWN, DRAINING, POLICIES
 from control.twin.pack import build_world
 from control.twin.world import World
-from tests.support.worlds import CallSpec, Flow, fleet, instance, workload
+from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_steps, workload
 
 PAIRS = (("A40", "Qwen3-0.6B"), ("A100", "Llama-3.1-8B"), ("H100", "Llama-3.1-8B"), ("L4", "Llama-3.1-8B"))
 KINDS = ("chat", "text2sql")
 STEPS = ("chat", "revise", "unit_tester", "evaluate")
 N_SHARED = 2
+GRID_S = 0.125  # exact in binary
+
+
+def examples(usual: int) -> settings:
+    """Settings of a test that runs as many random scenes, or as many as HEADWAY_EXAMPLES says."""
+    return settings(
+        max_examples=int(os.environ.get("HEADWAY_EXAMPLES", usual)),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 @dataclass(frozen=True)
@@ -31,11 +44,14 @@ class Scene:
     alpha: float
     knee: float  # factor on the KV slope of a second decode line: moves the knee into the scene's sizes
     out_of_service: int  # instance that is drained or down from the start, -1: none
+    step_s: float = 0.0  # every iteration takes this long, so that much falls on one instant; 0: what it costs
 
     def world(self, exact: bool = False, journal: bool = False) -> World:
         """A fresh world at time 0."""
         world = build_world(self.work, self.instances, self.policy, self.alpha, exact, journal)
         world.costs.profiles["kv_ms_1"] *= self.knee
+        if self.step_s > 0.0:
+            world = with_constant_steps(world, self.step_s)
         if 0 <= self.out_of_service < len(world.instances):
             world.instances[self.out_of_service]["state"] = DRAINING if self.alpha < 0.5 else DOWN
         return world
@@ -71,7 +87,7 @@ def random_call(rng: np.random.Generator, group: int, longest: int, streams: tup
         output_tokens=int(rng.integers(1, max(2, longest // 2))),
         group=group,
         step=int(rng.integers(0, len(STEPS))),
-        tool_s=float(rng.choice([0.0, 0.0, 0.05, rng.random()])),
+        tool_s=float(rng.choice([0.0, 0.0, GRID_S, 0.05, rng.random()])),
         shared_key=shared,
         shared_tokens=int(rng.integers(1, tokens)) if shared >= 0 else 0,
         stream=stream,
@@ -82,7 +98,7 @@ def random_call(rng: np.random.Generator, group: int, longest: int, streams: tup
 
 
 def random_flow(rng: np.random.Generator, number: int, span_s: float, longest: int, grid: bool) -> Flow:
-    """A workflow of up to 4 groups of up to 3 calls, with two streams of its own."""
+    """A workflow of up to 4 groups of up to 3 calls, with the two streams of this number."""
     arrival_s = rng.random() * span_s
     calls = [
         random_call(rng, group, longest, (2 * number, 2 * number + 2))
@@ -90,7 +106,7 @@ def random_flow(rng: np.random.Generator, number: int, span_s: float, longest: i
         for _ in range(int(rng.choice([1, 1, 2, 3])))
     ]
     return Flow(
-        arrival_s=round(arrival_s, 1) if grid else arrival_s,
+        arrival_s=round(arrival_s / GRID_S) * GRID_S if grid else arrival_s,
         calls=calls,
         slo_s=float(rng.choice([np.nan, 0.0, 2.0])),
         kind=int(rng.integers(0, len(KINDS))),
@@ -100,11 +116,12 @@ def random_flow(rng: np.random.Generator, number: int, span_s: float, longest: i
 
 @st.composite
 def scenes(draw: st.DrawFn, grid: bool = True) -> Scene:
-    """A scene; with `grid`, some of its arrivals are simultaneous."""
+    """A scene; with `grid`, arrivals, tool returns and ends of runs may fall on one instant."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     span_s, longest = draw(st.sampled_from([0.0, 0.5, 3.0])), draw(st.sampled_from([20, 60, 120]))
     gridded = draw(st.booleans()) if grid else False
-    flows = [random_flow(rng, k, span_s, longest, gridded) for k in range(draw(st.integers(1, 25)))]
+    shared_by = draw(st.sampled_from([1, 5]))  # workflows that continue the same streams
+    flows = [random_flow(rng, k // shared_by, span_s, longest, gridded) for k in range(draw(st.integers(1, 25)))]
     return Scene(
         work=workload(flows, KINDS, STEPS),
         instances=fleet(*draw(st.lists(specs(), min_size=1, max_size=4))),
@@ -112,4 +129,5 @@ def scenes(draw: st.DrawFn, grid: bool = True) -> Scene:
         alpha=draw(st.sampled_from([0.0, 0.3, 1.0])),
         knee=draw(st.sampled_from([1.0, 1000.0])),
         out_of_service=draw(st.sampled_from([-1, -1, -1, 0, 2])),
+        step_s=draw(st.sampled_from([0.0, GRID_S])) if gridded else 0.0,
     )

@@ -91,7 +91,7 @@ def snapshot(seq: int = 1, at: float = 1_800_000_000.0, count: int = 3, **change
 
 def samples_of(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """The 1 s sample rows that belong to a snapshot."""
-    fleet = {name: payload["fleet"][name] for name in FLEET_SAMPLE}
+    fleet = {name: payload["fleet"].get(name) for name in FLEET_SAMPLE}
     rows = [{"scope": i["name"], **{c: i[c] for c in INSTANCE_SAMPLE}} for i in payload["instances"]]
     return [{"scope": "fleet", "alpha": payload["alpha"], **fleet}, *rows]
 

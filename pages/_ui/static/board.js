@@ -46,6 +46,7 @@ export class Board {
     const theme = themeOf(this.root);
     const [byType, colours] = gpuColours(feed.static.instances.gpu, theme);
     this.strip.render(feed, colours);
+    this.nodes.forEach((node, c) => node.setAttribute("aria-label", `${CHARTS[c].title}, ${CHARTS[c].sub(feed)}`));
     CHARTS.forEach((chart, c) => { if (this.subs[c].textContent !== chart.sub(feed)) this.subs[c].textContent = chart.sub(feed); });
     if (!this.charts) this.load();
     else if (full || theme.id !== this.charts.theme?.id) this.charts.draw(feed, theme, byType);

@@ -34,19 +34,27 @@ export class Feed {
     this.views.add(view);
     view.attach(this);
     view.status(this);
-    if (this.timer === null) {
-      this.timer = setInterval(() => this.tick(), POLL_MS);
-      this.poll();
-    } else if (this.static) {
-      view.render(this, true);
-    }
+    if (this.hasFleet()) view.render(this, true);
+    if (this.timer !== null) return;
+    this.timer = setInterval(() => this.tick(), POLL_MS);
+    this.poll();
   }
 
-  remove(view) {
-    this.views.delete(view);
+  /** Let go of views that left the page; without any, rest. */
+  prune() {
+    for (const view of this.views) {
+      if (view.root.isConnected) continue;
+      this.views.delete(view);
+      view.destroy();
+    }
     if (this.views.size) return;
     clearInterval(this.timer);
     this.timer = null;
+  }
+
+  /** Whether there is something to draw; an engine that compiles has no instances yet. */
+  hasFleet() {
+    return this.static !== null && this.static.instances.name.length > 0;
   }
 
   /** Age of the newest data in s, as far as this browser knows; null before the first answer. */
@@ -55,6 +63,7 @@ export class Feed {
   }
 
   tick() {
+    this.prune();
     for (const view of this.views) view.status(this);
     if (!document.hidden) this.poll();
   }
@@ -73,7 +82,7 @@ export class Feed {
     this.live = live;
     for (const view of this.views) {
       view.status(this);
-      if (live && this.static) view.render(this, true);
+      if (live && this.hasFleet()) view.render(this, true);
     }
   }
 
@@ -106,7 +115,7 @@ export class Feed {
     else if (added) this.append(body);
     this.seq = body.seq;
     this.now = body.now;
-    if (this.live && (body.full || added)) for (const view of this.views) view.render(this, body.full);
+    if (this.live && this.hasFleet() && (body.full || added)) for (const view of this.views) view.render(this, body.full);
   }
 
   fill(body) {

@@ -33,13 +33,13 @@ const SKELETON = `
     <span class="hw-alert" data-testid="live-alert" role="alert"></span>
     <span class="hw-sim" data-testid="sim-time"></span>
     <span class="hw-ranges" role="group" aria-label="Time range">${WINDOWS.map((s) => `<button type="button" data-testid="range-${s}">${s / 60} min</button>`).join("")}</span>
-    <button type="button" class="hw-toggle" data-testid="live-toggle" aria-pressed="true">Pause view</button>
+    <button type="button" class="hw-toggle" data-testid="live-toggle" aria-pressed="true" title="Freeze the picture; key p">Pause view</button>
   </div>
   <div class="hw-tiles">${TILES.map(([label, column]) => `
     <div class="hw-tile" data-testid="tile-${column}">
       <div class="hw-label">${label}</div>
       <div class="hw-figure"><b>${NOTHING}</b> <span></span></div>
-      <svg width="${SPARK_W}" height="${SPARK_H}" aria-hidden="true"><path/></svg>
+      <svg viewBox="0 0 ${SPARK_W} ${SPARK_H}" preserveAspectRatio="none" aria-hidden="true"><path vector-effect="non-scaling-stroke"/></svg>
       <div class="hw-sub">&nbsp;</div>
     </div>`).join("")}
   </div>`;

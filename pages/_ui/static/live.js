@@ -8,6 +8,11 @@ const feed = new Feed();
 const mounted = new WeakMap();
 const PARTS = { head: Head, board: Board };
 
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, [role=combobox], [role=dialog]");
+  if (event.key === "p" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
+});
+
 /** Load the stylesheet once; nothing is drawn before it is there, so nothing jumps. */
 function stylesheet() {
   const href = new URL("live.css", import.meta.url).href;
@@ -25,20 +30,12 @@ function stylesheet() {
   });
 }
 
-/** Called on every run of the page with the same element; the view is made once. Resolves to its removal. */
+/** Called on every run of the page with the same element; the view is made once, the feed lets it go. */
 export async function mount({ parentElement, data }) {
   const root = parentElement.querySelector(".hw-live");
   await stylesheet();
-  if (!mounted.has(root)) {
-    const view = new PARTS[data.part](root);
-    mounted.set(root, view);
-    feed.add(view);
-  }
-  return () => {
-    const view = mounted.get(root);
-    if (root.isConnected || !view) return;
-    mounted.delete(root);
-    feed.remove(view);
-    view.destroy();
-  };
+  if (mounted.has(root)) return;
+  const view = new PARTS[data.part](root);
+  mounted.set(root, view);
+  feed.add(view);
 }

@@ -10,7 +10,7 @@ export const CHARTS = [
   { key: "queued", title: "Queued calls", column: "queued", stacked: true, unit: "calls", whole: true, sub: (feed) => `calls, ${stacking(feed)}`, lines: () => [] },
   {
     key: "debt", title: "SLO debt", column: "slo_debt_s", stacked: true, unit: "s",
-    sub: (feed) => `s, calls late now, ${stacking(feed)}, fleet limit ${text(feed.static.limits.debt_s, "s")}`,
+    sub: (feed) => `s overdue now, ${stacking(feed)}, fleet limit ${text(feed.static.limits.debt_s, "s")}`,
     lines: (feed) => [[feed.static.limits.debt_s, "limit", "red"]],
   },
   {

@@ -5,7 +5,7 @@ import { NOTHING, number, text } from "./format.js";
 const STATES = { up: ["●", "up"], dr: ["▼", "drain"], do: ["✕", "down"] };
 const HEAD = `<div class="hw-row hw-rowhead"><span>Instance</span><span>GPU</span><span class="hw-n">Queued</span>
   <span class="hw-n">Running</span><span>KV cache</span><span class="hw-n">Power/limit</span><span>State</span></div>`;
-const ROW = `<span class="hw-id"><i class="hw-swatch"></i><b></b></span><span class="hw-gpu"></span>
+const ROW = `<span class="hw-id"><i class="hw-swatch"></i><b></b></span><span></span>
   <span class="hw-n"></span><span class="hw-n"></span>
   <span class="hw-kv"><i class="hw-bar"><i class="hw-cached"></i><i class="hw-used"></i></i><em></em></span>
   <span class="hw-n"></span><span class="hw-state"></span>`;
