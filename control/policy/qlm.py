@@ -8,7 +8,7 @@ and all ahead of it, exceeds its time left, all groups are served by time left i
 import numpy as np
 
 from control.jit import compiled
-from control.policy.tables import Record, Table
+from control.policy.tables import Ints, Record, Table
 
 SLO_SHARE = 15.0
 GROUP_S = 10.0
@@ -42,7 +42,7 @@ def pick_qlm(workflows: Table, calls: Table, head: int, now_s: float) -> int:
 
 
 @compiled
-def count_in(groups: Table, counts: Table, firsts: Table, n: int, group: int, call: int) -> int:
+def count_in(groups: Ints, counts: Ints, firsts: Ints, n: int, group: int, call: int) -> int:
     """Count a call into its group, which may be new; the number of groups."""
     for g in range(n):
         if groups[g] == group:
@@ -56,7 +56,7 @@ def count_in(groups: Table, counts: Table, firsts: Table, n: int, group: int, ca
 
 
 @compiled
-def is_late(groups: Table, counts: Table, n: int, now_s: float) -> bool:
+def is_late(groups: Ints, counts: Ints, n: int, now_s: float) -> bool:
     """Whether the estimated wait of any group, served in this order, exceeds its time left."""
     ahead = 0
     for g in range(n):
