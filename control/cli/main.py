@@ -14,6 +14,7 @@ COMMANDS = {
     "dashboard": ("control.cli.live", "dashboard"),
     "sim": ("control.cli.sim", "sim"),
     "compare": ("control.cli.sim", "compare"),
+    "tune": ("control.cli.tune", "tune"),
     "trace": ("control.cli.trace", "trace"),
     "bench": ("control.cli.bench", "bench"),
     "warm": ("control.cli.upkeep", "warm"),
