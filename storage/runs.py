@@ -10,9 +10,7 @@ from storage.open import Store
 from storage.tables import RUN
 
 
-def save(
-    store: Store, kind: str, params: dict[str, Any], result: Any, label: str = "", seed: int | None = None
-) -> int:
+def save(store: Store, kind: str, params: dict[str, Any], result: Any, label: str = "", seed: int | None = None) -> int:
     """Keep a run of `kind` (e.g. "whatif", "sweep", "tune"); returns its id.
 
     `params` and `result` are JSON values (NumPy arrays and scalars are taken too). Raises SettingError on an
@@ -39,12 +37,17 @@ def recent(store: Store, limit: int, kind: str | None = None) -> list[dict[str, 
     if kind is not None:
         query = query.where(RUN.c.kind == kind)
     with store.reading() as connection:
-        return [
-            dict(row) for row in connection.execute(query.order_by(RUN.c.id.desc()).limit(limit)).mappings()
-        ]
+        return [dict(row) for row in connection.execute(query.order_by(RUN.c.id.desc()).limit(limit)).mappings()]
 
 
 def delete(store: Store, run_id: int) -> bool:
     """Forget a run; returns whether there was one."""
     with store.writing() as connection:
         return connection.execute(sa.delete(RUN).where(RUN.c.id == run_id)).rowcount > 0
+
+
+def update(store: Store, run_id: int, result: Any) -> bool:
+    """Replace the result of a run, such as when a prediction can be judged; returns whether there was one."""
+    with store.writing() as connection:
+        changed = sa.update(RUN).where(RUN.c.id == run_id).values(result=result)
+        return connection.execute(changed).rowcount > 0

@@ -19,7 +19,7 @@ from control.twin.heap import Heap
 from control.twin.pack import cost_tables
 from control.twin.world import World
 
-VERSION = 3
+VERSION = 4
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
@@ -50,6 +50,8 @@ def save(live: Live) -> bytes:
         "speed": live.speed,
         "paused": live.paused,
         "load_scale": live.load_scale,
+        "tuning_mode": live.tuning_mode,
+        "pinned": live.pinned,
         "names": live.names,
         "ended": [list(row) for row in rolling.ended],
         "meters": [list(row) for row in rolling.meters],
@@ -116,6 +118,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
         head["paused"],
         head["load_scale"],
     )
+    live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
     live.rolling = load_rolling(head)
     return live
 

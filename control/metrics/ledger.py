@@ -1,9 +1,9 @@
 """The debt ledger: for each workflow, seconds lost against its plan, by cause.
 
-Elapsed time is that of the calls each group waited for, plus their tool time. Every part of it was timed by itself while it
-passed (twin.phases); the plan is the fleet-mean time at historical lengths over the workflow's template, drawn up as it
-arrived, in which queueing, transfer, preemption and failure are 0. A cause's debt is its time minus what was planned for
-it, and may be negative; the causes sum to elapsed minus plan.
+Elapsed time is that of the calls each group waited for, plus their tool time. Every part of it was timed by itself while
+it passed (twin.phases); the plan is the fleet-mean time at historical lengths over the workflow's template, drawn up as
+it arrived, in which queueing, transfer, preemption and failure are 0. A cause's debt is its time minus what was planned
+for it, and may be negative; the causes sum to elapsed minus plan.
 """
 
 from typing import Final
@@ -23,15 +23,15 @@ CAUSES: Final = (
     "tool",
     "failure",  # lost with an instance
 )
-_TIMERS: Final = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "", "", "failure_s")
-_PLANS: Final = ("", "", "plan_prefill_s", "plan_decode_s", "", "", "plan_tool_s", "")
+TIMERS: Final = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "", "", "failure_s")
+PLANS: Final = ("", "", "plan_prefill_s", "plan_decode_s", "", "", "plan_tool_s", "")
 
 
 def spent_s(workflows: Table, calls: Table) -> Floats:
     """Time of each workflow by cause [w, causes], over the groups that have ended, s."""
     spent: Floats = np.zeros((len(workflows), len(CAUSES)))
     critical = calls[calls["critical"] == 1]
-    for k, timer in enumerate(_TIMERS):
+    for k, timer in enumerate(TIMERS):
         if timer:
             np.add.at(spent[:, k], critical["workflow"], critical[timer])
     spent[:, CAUSES.index("tool")] = workflows["tool_s"]
@@ -41,7 +41,7 @@ def spent_s(workflows: Table, calls: Table) -> Floats:
 def planned_s(workflows: Table) -> Floats:
     """Planned time of each workflow by cause [w, causes], s."""
     planned: Floats = np.zeros((len(workflows), len(CAUSES)))
-    for k, plan in enumerate(_PLANS):
+    for k, plan in enumerate(PLANS):
         if plan:
             planned[:, k] = workflows[plan]
     return planned

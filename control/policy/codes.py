@@ -51,6 +51,7 @@ NO_INSTANCE: Final = 2  # no instance that could take it is up
 WORKFLOW_ENDED: Final = 3  # an earlier call of its workflow was refused
 
 CAUSES: Final = ("", "too_long", "no_instance", "workflow_ended")
+CALL_STATES: Final = ("planned", "waiting", "prefill", "decode", "completed", "refused", "cancelled")
 INSTANCE_STATES: Final = ("up", "draining", "down")
 
 # Where a call spends its time; each is measured by itself.

@@ -2,7 +2,8 @@
 
 A call's own SLO is its workflow's over 15. Calls whose own deadlines fall into the same 10 s form a group. Groups are
 served in the order in which they formed; where a group's estimated wait, 200 tokens a call at 300 tokens/s for itself
-and all ahead of it, exceeds its time left, all groups are served by time left instead. First come, first served inside a group.
+and all ahead of it, exceeds its time left, all groups are served by time left instead. Inside a group the first to come
+is the first served.
 """
 
 import numpy as np

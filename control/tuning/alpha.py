@@ -1,8 +1,8 @@
 """The alpha tuner: replay recent history over a grid of alpha, keep the alpha of the lowest P95.
 
-HexGen-Flow (section 4) tunes alpha by trace-driven replay over a grid of 0.1; window, trigger and cost are ours. Several
-bootstrap resamples of the window's arrivals, the same for every alpha, give a confidence band: of P95, and of the gain over the
-alpha in force, resample by resample.
+HexGen-Flow (section 4) tunes alpha by trace-driven replay over a grid of 0.1; window, trigger and cost are ours.
+Several bootstrap resamples of the window's arrivals, the same for every alpha, give a confidence band: of P95, and of
+the gain over the alpha in force, resample by resample.
 """
 
 from collections.abc import Callable, Sequence

@@ -80,7 +80,7 @@ def episodes_of(workload: Workload, slos_s: Floats) -> list[Episode]:
 def assemble(
     arrivals: Sequence[Arrival | Episode], times_s: Floats, contents: Sequence[Episode], names: Names
 ) -> Workload:
-    """A workload in which workflow k arrives like `arrivals[k]`, at `times_s[k]` (sorted), with `contents[k]`'s calls."""
+    """A workload: workflow k arrives like `arrivals[k]`, at `times_s[k]` (sorted), with the calls of `contents[k]`."""
     workflows = empty_workflows(len(arrivals))
     workflows["arrival_s"] = times_s
     for field in ("slo_s", "tenant", "kind", "go_on"):
