@@ -7,7 +7,7 @@ mixed iteration. Without, decode iterations are summed in closed form up to the 
 (fast-forward); the reference mode plans them one at a time.
 """
 
-from control.jit import compiled
+from control.jit import compiled, compiled_apart
 from control.policy.codes import DECODE, DECODING, IDLE, IN_PREEMPTION, MIXED, PREEMPTED, PREFILL
 from control.policy.cost import chunk_area, decode_run_ms, mixed_ms
 from control.policy.pick import order_moves, pick_waiting
@@ -33,7 +33,7 @@ def growth_blocks(world: World, i: int, n: int) -> int:
     return need
 
 
-@compiled
+@compiled_apart
 def preempt_youngest(world: World, i: int) -> None:
     """Send the call admitted last back to the head of the queue; its context will be recomputed."""
     instance = world.instances[i]

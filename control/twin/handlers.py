@@ -1,7 +1,7 @@
 """The events of the model: a workflow arrives, a run ends, a tool returns; an instance drains, fails, comes back."""
 
 
-from control.jit import compiled
+from control.jit import compiled, compiled_apart
 from control.policy.budget import (
     learn_step,
     learn_template,
@@ -213,7 +213,7 @@ def abandon_calls(world: World, i: int) -> int:
     return instance["wait_head"]
 
 
-@compiled
+@compiled_apart
 def kill(world: World, i: int) -> None:
     """Instance `i` fails: its KV is lost, its unfinished calls are placed anew from their beginning."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
@@ -235,7 +235,7 @@ def kill(world: World, i: int) -> None:
     instance["accounted_s"] = now_s
 
 
-@compiled
+@compiled_apart
 def abort_run(world: World, i: int) -> None:
     """Stop the run of instance `i` at once: its energy is booked and shared by the calls, its tokens are lost."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
@@ -255,7 +255,7 @@ def abort_run(world: World, i: int) -> None:
     unschedule(world.runs, i)
 
 
-@compiled
+@compiled_apart
 def revive(world: World, i: int) -> None:
     """Instance `i` is back, empty, or ends its drain."""
     instance = world.instances[i]

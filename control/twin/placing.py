@@ -2,7 +2,7 @@
 
 import math
 
-from control.jit import compiled
+from control.jit import compiled, compiled_apart
 from control.policy.codes import (
     CALL_ENDED,
     IDLE,
@@ -55,7 +55,7 @@ def leave_group(world: World, c: int) -> None:
         workflow["group_done_s"] = done_s
 
 
-@compiled
+@compiled_apart
 def refuse(world: World, c: int) -> None:
     """No instance can take call `c`: it ends here, and its workflow with it unless it goes on."""
     call = world.calls[c]
