@@ -15,7 +15,7 @@ from control.engine.history import History
 from control.engine.state import Live
 from control.policy.codes import FUTURE
 from control.policy.tables import Ints, Table
-from control.tuning.alpha import Choice, sweep
+from control.tuning.alpha import CONFIRMATIONS, Choice, sweep
 from control.tuning.decide import (
     AUTO,
     OFF,
@@ -203,8 +203,9 @@ class Replay:
     def sweep(self, current: float, progress: Callable[[float], None]) -> tuple[Choice, float, float]:
         """The choice, and the wall and CPU seconds it took."""
         wall_s, cpu_s = time.perf_counter(), time.thread_time()
-        bases = [self.base(seed) for seed in range(self.resamples)]
-        choice = sweep(bases, current, progress=progress, workers=1)
+        bases = [self.base(seed) for seed in range(self.resamples + CONFIRMATIONS)]
+        some, fresh = bases[: self.resamples], bases[self.resamples :]
+        choice = sweep(some, fresh, current, progress=progress, workers=1)
         return choice, time.perf_counter() - wall_s, time.thread_time() - cpu_s
 
     def base(self, seed: int) -> tuple[World, int]:

@@ -23,6 +23,7 @@ GRID = tuple(round(0.1 * k, 1) for k in range(11))
 FINE = (-0.05, 0.05)  # second pass: around the best of the grid
 BAND = (10.0, 90.0)  # percentiles of the resamples that the band spans
 RESAMPLES = 5
+CONFIRMATIONS = 10  # fresh resamples on which the chosen alpha meets the current one
 WORKERS = 2
 
 
@@ -54,15 +55,6 @@ class Curve:
         """Position of the lowest mean P95; the smaller alpha on a tie."""
         means = self.p95_s.mean(axis=1)
         return min(range(len(self.alphas)), key=lambda k: (means[k], self.alphas[k]))
-
-    def at(self, alpha: float) -> int:
-        """Position of `alpha`, which was evaluated."""
-        return int(np.argmin(np.abs(np.array(self.alphas) - alpha)))
-
-    def gains(self, alpha: float, over: float) -> Floats:
-        """Relative P95 gain of `alpha` over another one in each resample; 0.1 is 10 % less."""
-        gains: Floats = 1.0 - self.p95_s[self.at(alpha)] / self.p95_s[self.at(over)]
-        return gains
 
 
 @dataclass(frozen=True)
@@ -114,6 +106,7 @@ def replay_p95_s(base: World, alpha: float, first_workflow: int) -> tuple[float,
 
 def sweep(
     bases: Sequence[tuple[World, int]],
+    fresh: Sequence[tuple[World, int]],
     current: float,
     grid: Sequence[float] = GRID,
     progress: Callable[[float], None] = lambda share: None,
@@ -121,8 +114,12 @@ def sweep(
 ) -> Choice:
     """Evaluate the grid, then around its best, on every resampled world; choose the lowest mean P95.
 
+    The best of many is partly lucky: what it gains over the current alpha, and the P95 to be expected of it, are taken
+    from fresh resamples that had no part in the choice.
+
     Args:
         bases: worlds about to run, each with the row of the first workflow that counts.
+        fresh: the same of other resamples.
         current: the alpha in force, evaluated too.
         grid: alphas of the first pass, each in [0, 1].
         progress: told the share done, from 0 to 1.
@@ -133,16 +130,19 @@ def sweep(
     """
     check_grid(grid)
     first = sorted({*grid, round(current, 6)})
-    total = (len(first) + len(FINE)) * len(bases)
+    total = (len(first) + len(FINE)) * len(bases) + 2 * len(fresh)
     with ThreadPoolExecutor(workers) as pool:
         curve = evaluate(bases, first, pool, lambda done: progress(done / total))
         best = curve.alphas[curve.best()]
         second = sorted({round(best + d, 6) for d in FINE if 0.0 <= best + d <= 1.0} - set(first))
         finer = evaluate(bases, second, pool, lambda done: progress((len(first) * len(bases) + done) / total))
-    joined = Curve(curve.alphas + finer.alphas, np.concatenate([curve.p95_s, finer.p95_s]))
-    joined.events, joined.calls = curve.events + finer.events, sum(len(base.calls) for base, _ in bases)
+        joined = Curve(curve.alphas + finer.alphas, np.concatenate([curve.p95_s, finer.p95_s]))
+        chosen = joined.alphas[joined.best()]
+        duel = evaluate(fresh, [chosen, round(current, 6)], pool, lambda done: progress(1.0 - 2 * len(fresh) / total))
     progress(1.0)
-    return choose(joined, current)
+    joined.events = curve.events + finer.events + duel.events
+    joined.calls = sum(len(base.calls) for base, _ in (*bases, *fresh))
+    return choose(joined, duel, current)
 
 
 def evaluate(
@@ -161,21 +161,23 @@ def evaluate(
     return Curve(list(alphas), np.array(values).reshape(len(alphas), len(bases)), events)
 
 
-def choose(curve: Curve, current: float) -> Choice:
-    """The best alpha of a curve, with its gain over the current one and the band it is expected in."""
-    best = curve.alphas[curve.best()]
-    gains = curve.gains(best, current)
+def choose(curve: Curve, duel: Curve, current: float) -> Choice:
+    """The best alpha of a curve, with its gain over the current one and the band it is expected in.
+
+    `duel` holds P95 of the best alpha (first row) and of the current one (second row) on fresh resamples.
+    """
+    gains = 1.0 - duel.p95_s[0] / duel.p95_s[1]
     gain_low, gain_high = np.percentile(gains, BAND)
-    row = next(row for row in curve.rows() if row["alpha"] == best)
+    low_s, high_s = np.percentile(duel.p95_s[0], BAND)
     return Choice(
-        alpha=best,
+        alpha=duel.alphas[0],
         current=current,
         gain=float(gains.mean()),
         gain_low=float(gain_low),
         gain_high=float(gain_high),
-        predicted_p95_s=row["p95_s"],
-        predicted_low_s=row["low_s"],
-        predicted_high_s=row["high_s"],
+        predicted_p95_s=float(duel.p95_s[0].mean()),
+        predicted_low_s=float(low_s),
+        predicted_high_s=float(high_s),
         curve=curve.rows(),
         calls=curve.calls,
         events=curve.events,

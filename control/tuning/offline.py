@@ -8,7 +8,7 @@ from control.errors import SettingError
 from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.tables import Floats
-from control.tuning.alpha import GRID, RESAMPLES, sweep
+from control.tuning.alpha import CONFIRMATIONS, GRID, RESAMPLES, sweep
 from control.tuning.episodes import Episode, Names, episodes_of, resample
 from control.twin.pack import build_world
 from control.twin.world import World
@@ -44,10 +44,10 @@ def tune(
     names = Names(workload.kinds, workload.tenants, workload.steps, workload.n_shared)
     start_s = episodes[0].arrival_s
     bases: list[tuple[World, int]] = []
-    for k in range(resamples):
+    for k in range(resamples + CONFIRMATIONS):
         work = resample(episodes, episodes, names, start_s, seed * 1_000_003 + k)
         bases.append((build_world(work, fleet, policy, current), 0))
-    choice = sweep(bases, current, grid, progress)
+    choice = sweep(bases[:resamples], bases[resamples:], current, grid, progress)
     took = {"cpu_s": time.process_time() - cpu_s, "wall_s": time.perf_counter() - wall_s}
     n_calls = sum(len(e.calls) for e in episodes)
     head = {"policy": policy, "fleet": fleet.name, "window_calls": n_calls, "resamples": resamples, "seed": seed}

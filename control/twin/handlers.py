@@ -1,6 +1,5 @@
 """The events of the model: a workflow arrives, a run ends, a tool returns; an instance drains, fails, comes back."""
 
-
 from control.jit import compiled, compiled_apart
 from control.policy.budget import (
     learn_step,
