@@ -1,6 +1,7 @@
 """The command line inside the test's process, in an empty folder."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,9 @@ Headway = Callable[..., Said]
 
 
 @pytest.fixture
-def headway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Headway:
-    """Runs `headway ARGUMENTS` in `tmp_path`; nothing of the user's is touched."""
+def headway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Headway]:
+    """Runs `headway ARGUMENTS` in `tmp_path`; nothing of the user's is touched, nor how this process takes signals."""
+    taken = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEADWAY_DB", str(tmp_path / "default.db"))
 
@@ -31,4 +33,6 @@ def headway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         code = main([str(argument) for argument in arguments])
         return Said(code, *capfd.readouterr())
 
-    return run
+    yield run
+    for number, handler in taken.items():
+        signal.signal(number, handler)

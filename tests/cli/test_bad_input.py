@@ -95,6 +95,12 @@ CASES: list[tuple[tuple[object, ...], str]] = [
     *((("up", "--headless", "--speed", odd), "expected a number from 0.1 to 60") for odd in ("0", "61", "nan", "-1")),
     (("up", "--headless", "--seed", "-1"), "seed = -1"),
     (("engine", "--rate", "2"), "--rate = 2 needs --trace"),
+    (("engine", "--demo", "nope"), "scenario = 'nope': expected one of demo-mixed"),
+    (("engine", "--fleet", "nope"), "fleet 'nope' is neither a file nor built in"),
+    (("engine", "--fleet", "key.toml"), "key.toml: instance 1: unknown key 'colour'"),
+    (("engine", "--policy", "nope"), "policy = 'nope'"),
+    *((("engine", "--alpha", odd), "alpha = ") for odd in ("7", "-1", "nan")),
+    *((("engine", "--speed", odd), "speed = ") for odd in ("0", "61", "nan")),
     (("engine", "--trace", "missing.csv"), "missing.csv: no such file"),
     (("engine", "--trace", "number.csv", "--rate", "nan"), "number.csv:3"),
 ]

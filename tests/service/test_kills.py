@@ -50,12 +50,12 @@ def survive(start: Start, db: Path, store: Store, kills: int) -> list[float]:
             engine = start("engine", "--db", db, "--speed", 20)
             seen = newest(store).get("seq", 0)
             until(lambda seen=seen: newest(store).get("seq", 0) > seen, "a snapshot")  # type: ignore[misc]
-            time.sleep(rng.uniform(0.0, 1.5))
+            time.sleep(rng.uniform(0.0, 1.2))
             engine.signal(signal.SIGKILL)
             engine.wait()
             downs.append(time.time())
         start("engine", "--db", db)
-        time.sleep(2.0)
+        time.sleep(1.0)
     finally:
         operator.done.set()
         thread.join()
