@@ -94,9 +94,7 @@ def _fill(table: sa.Table, rows: list[Row], batch: Batch, **defaults: Any) -> li
     filled = []
     for row in rows:
         if unknown := row.keys() - columns:
-            raise SettingError(
-                f"{table.name}: no column {sorted(unknown)[0]!r}; columns: {', '.join(columns)}"
-            )
+            raise SettingError(f"{table.name}: no column {sorted(unknown)[0]!r}; columns: {', '.join(columns)}")
         filled.append(empty | {name: plain(value) for name, value in row.items()})
     return filled
 

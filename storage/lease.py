@@ -41,10 +41,7 @@ def renew(connection: sa.Connection, owner: str | None, now: float) -> None:
     Raises LeaseHeldError when `owner` is not, or no longer, the holder.
     """
     mine = sa.and_(LEASE.c.owner == owner, sa.not_(LEASE.c.released))
-    if (
-        owner is None
-        or connection.execute(sa.update(LEASE).where(mine).values(heartbeat_at=now)).rowcount == 0
-    ):
+    if owner is None or connection.execute(sa.update(LEASE).where(mine).values(heartbeat_at=now)).rowcount == 0:
         raise LeaseHeldError(_held(connection, now))
 
 

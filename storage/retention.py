@@ -84,9 +84,7 @@ def _first_at(connection: sa.Connection, fine: int, start: float, end: float) ->
 
 def _mean_rows(fine: int, coarse: int, interval: float) -> sa.Insert:
     """INSERT ... SELECT of one coarse interval: a row per scope, made inside the database."""
-    rows = sa.and_(
-        SAMPLE.c.resolution_s == fine, SAMPLE.c.at >= interval, SAMPLE.c.at < interval + float(coarse)
-    )
+    rows = sa.and_(SAMPLE.c.resolution_s == fine, SAMPLE.c.at >= interval, SAMPLE.c.at < interval + float(coarse))
     merged = [(sa.func.max if name == "p95_s" else sa.func.avg)(SAMPLE.c[name]) for name in MEASURES]
     fixed = [sa.literal(coarse, sa.Integer), sa.literal(interval, sa.Float), sa.func.max(SAMPLE.c.sim_s)]
     query = sa.select(*fixed, SAMPLE.c.scope, *merged).where(rows).group_by(SAMPLE.c.scope)

@@ -10,9 +10,7 @@ from storage.open import Store
 from storage.tables import RUN
 
 
-def save(
-    store: Store, kind: str, params: dict[str, Any], result: Any, label: str = "", seed: int | None = None
-) -> int:
+def save(store: Store, kind: str, params: dict[str, Any], result: Any, label: str = "", seed: int | None = None) -> int:
     """Keep a run of `kind` (e.g. "whatif", "sweep", "tune"); returns its id.
 
     `params` and `result` are JSON values (NumPy arrays and scalars are taken too). Raises SettingError on an
@@ -39,9 +37,7 @@ def recent(store: Store, limit: int, kind: str | None = None) -> list[dict[str, 
     if kind is not None:
         query = query.where(RUN.c.kind == kind)
     with store.reading() as connection:
-        return [
-            dict(row) for row in connection.execute(query.order_by(RUN.c.id.desc()).limit(limit)).mappings()
-        ]
+        return [dict(row) for row in connection.execute(query.order_by(RUN.c.id.desc()).limit(limit)).mappings()]
 
 
 def delete(store: Store, run_id: int) -> bool:

@@ -25,9 +25,7 @@ def default_url() -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(
-            f"{folder}: {error.strerror}; name a place to write with --db or HEADWAY_DB"
-        ) from error
+        raise StoreError(f"{folder}: {error.strerror}; name a place to write with --db or HEADWAY_DB") from error
     return f"sqlite:///{folder / 'headway.db'}"
 
 

@@ -75,8 +75,7 @@ def catalogue() -> Catalogue:
         gpus={key: _gpu(row) for key, row in raw["gpu"].items()},
         models={key: Model(**row) for key, row in raw["model"].items()},
         entries={
-            kind: {(row["gpu"], row["model"]): row for row in raw[kind]}
-            for kind in ("pair", "knee", "quantised")
+            kind: {(row["gpu"], row["model"]): row for row in raw[kind]} for kind in ("pair", "knee", "quantised")
         },
         curves=raw["curves"],
         scaling=raw["scaling"],
@@ -99,7 +98,5 @@ def _gpu(row: dict[str, Any]) -> Gpu:
 
 def _known(rows: Mapping[str, Row], key: str, what: str) -> Row:
     if key not in rows:
-        raise CatalogueError(
-            f"{what} {key!r} is not in the catalogue{suggestion(key, rows)}; it has {', '.join(rows)}"
-        )
+        raise CatalogueError(f"{what} {key!r} is not in the catalogue{suggestion(key, rows)}; it has {', '.join(rows)}")
     return rows[key]

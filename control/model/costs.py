@@ -32,9 +32,7 @@ class CostTable(NamedTuple):
     idle_w: float  # W of all GPUs
 
 
-def cost_table(
-    profile: Profile, max_seqs: int, max_tokens: int, power_cap_w: float | None = None
-) -> CostTable:
+def cost_table(profile: Profile, max_seqs: int, max_tokens: int, power_cap_w: float | None = None) -> CostTable:
     """Tabulate `profile` for up to max_seqs sequences and max_tokens tokens an iteration.
 
     `power_cap_w` is W per GPU; it slows prefill and decode (measured on the A40 with Qwen3-0.6B, estimated

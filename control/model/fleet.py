@@ -145,6 +145,4 @@ def _check_hardware(spec: InstanceSpec, at: str) -> None:
     except (CatalogueError, SettingError) as error:
         raise FleetError(f"{at}: {error}") from error
     if kv_tokens < spec.block_size:
-        raise FleetError(
-            f"{at}: kv_tokens = {kv_tokens}: at least one block of {spec.block_size} is accepted"
-        )
+        raise FleetError(f"{at}: kv_tokens = {kv_tokens}: at least one block of {spec.block_size} is accepted")

@@ -111,9 +111,7 @@ def _fitted(book: Catalogue, gpu: str, model: str) -> Costs | None:
     if (gpu, model) in book.entries["knee"]:
         row = book.entries["knee"][gpu, model]
         lines = tuple(DecodeLine(Curve((0.0, 1.0), (a, a + b)), kv) for a, b, kv in row["lines"])
-        mixed = MixedCost(
-            None, row["mixed_area_ms"], base_ms=row["mixed_base_ms"], token_ms=row["mixed_token_ms"]
-        )
+        mixed = MixedCost(None, row["mixed_area_ms"], base_ms=row["mixed_base_ms"], token_ms=row["mixed_token_ms"])
         return Costs(lines, mixed, row["provenance"], row["source"])
     if (gpu, model) not in book.entries["pair"]:
         return None

@@ -84,9 +84,7 @@ def decode_share(levels: PowerLevels, sequences: npt.ArrayLike) -> Floats:
     """Share of the TDP drawn while decoding this many sequences (>= 1), same shape."""
     shape = catalogue().power
     b = np.clip(np.asarray(sequences, np.float64), 1.0, shape["flat_at"])
-    g, g_one, g_many = (
-        _logistic(v, shape["midpoint"], shape["steepness"]) for v in (b, 1.0, shape["flat_at"])
-    )
+    g, g_one, g_many = (_logistic(v, shape["midpoint"], shape["steepness"]) for v in (b, 1.0, shape["flat_at"]))
     return np.asarray(levels.one + (levels.many - levels.one) * (g - g_one) / (g_many - g_one), np.float64)
 
 

@@ -59,8 +59,7 @@ def _scaled_curve(curve: Curve, fixed: float, slope: float, sizes: Model) -> Cur
     """Intercept times `fixed` and the share of the weights read, rise times `slope`."""
     knots = sorted({*curve.x, 1.0, 2.0, 4.0, 8.0, 64.0, 128.0} if sizes.experts else curve.x)
     heights = [
-        curve.y[0] * fixed * _read_share(sizes, max(x, 1.0)) + (float(curve.at(x)) - curve.y[0]) * slope
-        for x in knots
+        curve.y[0] * fixed * _read_share(sizes, max(x, 1.0)) + (float(curve.at(x)) - curve.y[0]) * slope for x in knots
     ]
     return Curve(tuple(knots), tuple(float(h) for h in np.maximum.accumulate(heights)))
 

@@ -30,9 +30,7 @@ def read_azure(path: str, text: str) -> Workload:
     calls["input_tokens"], calls["output_tokens"] = inputs, outputs
     if n and (np.diff(workflows["arrival_s"]) < 0).any():
         problems += ("requests are not in order of TIMESTAMP; sorted",)
-    return settle(
-        Workload(path, "azure", workflows, calls, ("chat",), ("default",), ("chat",), 0, 0, (), problems)
-    )
+    return settle(Workload(path, "azure", workflows, calls, ("chat",), ("default",), ("chat",), 0, 0, (), problems))
 
 
 def _seconds(table: Table) -> Floats:
@@ -46,9 +44,7 @@ def _seconds(table: Table) -> Floats:
     try:
         times = np.array(plain, dtype="datetime64[ns]").astype(np.int64)
     except ValueError:
-        table.refuse(
-            next(row for row, stamp in enumerate(plain) if not _is_date(stamp)), "TIMESTAMP", accepted
-        )
+        table.refuse(next(row for row, stamp in enumerate(plain) if not _is_date(stamp)), "TIMESTAMP", accepted)
     since: Floats = (times - times.min()).astype(np.float64) / 1e9
     return since
 

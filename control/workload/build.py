@@ -101,9 +101,7 @@ def merge(parts: Sequence[Workload], name: str, one_prompt_set: bool = False) ->
         row, call, stream = row + len(here), call + len(there), stream + p.n_streams
         shared = max(shared, p.n_shared) if one_prompt_set else shared + p.n_shared
     problems = tuple(line for p in parts for line in p.problems)
-    merged = Workload(
-        name, parts[0].format, workflows, calls, kinds, tenants, steps, shared, stream, (), problems
-    )
+    merged = Workload(name, parts[0].format, workflows, calls, kinds, tenants, steps, shared, stream, (), problems)
     return settle(merged)
 
 

@@ -56,9 +56,7 @@ def read_coding(path: str, text: str) -> Workload:
     problems += _blank_note(table) + order_note(order, table, "i")
     kinds, tenants = ("agent",), ("default",)
     texts = tuple(str(i) for i in ids)
-    return settle(
-        Workload(path, "agents", workflows, calls, kinds, tenants, _STEPS, 0, len(streams), texts, problems)
-    )
+    return settle(Workload(path, "agents", workflows, calls, kinds, tenants, _STEPS, 0, len(streams), texts, problems))
 
 
 def _rank(order: Ints) -> Ints:

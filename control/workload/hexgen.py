@@ -34,9 +34,7 @@ def read_hexgen(path: str, text: str) -> Workload:
     problems = order_note(order, table, "position")
     names = tuple(str(i) for i in ids)
     return settle(
-        Workload(
-            path, "hexgen", workflows, calls, ("text2sql",), ("default",), STEPS, N_SHARED, 0, names, problems
-        )
+        Workload(path, "hexgen", workflows, calls, ("text2sql",), ("default",), STEPS, N_SHARED, 0, names, problems)
     )
 
 

@@ -6,9 +6,7 @@ import numpy.typing as npt
 from control.errors import SettingError
 
 
-def assign_tenants(
-    workflows: npt.NDArray[np.void], tenants: tuple[str, ...], slo_scales: tuple[float, ...]
-) -> None:
+def assign_tenants(workflows: npt.NDArray[np.void], tenants: tuple[str, ...], slo_scales: tuple[float, ...]) -> None:
     """Give workflows to `tenants` in turn, each with its SLO scale. Raises SettingError."""
     if not tenants or len(tenants) != len(slo_scales):
         what = f"{len(tenants)} tenants with {len(slo_scales)} SLO scales"

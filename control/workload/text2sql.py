@@ -98,9 +98,7 @@ def text2sql(
     calls["output_tokens"] = outputs[owner, slot]
     prompts = static_prompts(slots.step[slot], slots.second[slot], inputs[owner, slot])
     calls["shared_key"], calls["shared_tokens"] = prompts
-    return settle(
-        Workload("text2sql", "text2sql", workflows, calls, ("text2sql",), tenants, STEPS, N_SHARED, 0)
-    )
+    return settle(Workload("text2sql", "text2sql", workflows, calls, ("text2sql",), tenants, STEPS, N_SHARED, 0))
 
 
 def _slots(shape: Text2SqlShape) -> _Slots:
