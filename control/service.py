@@ -19,7 +19,7 @@ from control.engine.jobs import start_jobs
 from control.engine.loop import Loop
 from control.engine.source import Source
 from control.engine.state import Live, start
-from control.errors import LeaseHeldError
+from control.errors import HeadwayError, LeaseHeldError
 from control.jit import is_warm
 from control.model.fleet import Fleet, load_fleet
 from control.model.workload import Workload
@@ -47,7 +47,7 @@ def run_engine(url: str | None, settings: EngineSettings, fresh: bool, parent: i
     owner = str(uuid.uuid4())
     try:
         take_lease(store, owner, settings.lease_ttl_s, stop)
-        compile_first(store, fleet, source, settings)
+        compile_first(store, fleet, source, settings, stop)
         drive(store, fleet, source, settings, fresh, stop)
     finally:
         lease.release(store, owner)
@@ -122,14 +122,14 @@ def is_dead(holder: dict[str, Any]) -> bool:
     return False
 
 
-def compile_first(store: Store, fleet: Fleet, source: Source, settings: EngineSettings) -> None:
+def compile_first(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, stop: Stop) -> None:
     """Load the kernels; while they compile for the first time, keep the lease and say so in the store."""
     if is_warm():
         warm_up()
         return
     log.info("compiling the simulator (once; about a minute)")
     done = threading.Event()
-    reporter = threading.Thread(target=report_compiling, args=(store, fleet, source, settings, done), daemon=True)
+    reporter = threading.Thread(target=report_compiling, args=(store, fleet, source, settings, stop, done), daemon=True)
     reporter.start()
     try:
         warm_up()
@@ -139,13 +139,25 @@ def compile_first(store: Store, fleet: Fleet, source: Source, settings: EngineSe
 
 
 def report_compiling(
-    store: Store, fleet: Fleet, source: Source, settings: EngineSettings, done: threading.Event
+    store: Store, fleet: Fleet, source: Source, settings: EngineSettings, stop: Stop, done: threading.Event
 ) -> None:
-    """Write a bare snapshot a second until `done`."""
+    """Write a bare snapshot a second until `done`; a store that fails is met again by the first tick."""
     started = time.time()
     while not done.wait(1.0):
-        payload = bare_snapshot(fleet, source, settings, started)
-        Journal(store).commit(Batch(at=payload["at"], sim_s=0.0, snapshot=payload))
+        try:
+            if stop():
+                end_at_once(store)
+            payload = bare_snapshot(fleet, source, settings, started)
+            Journal(store).commit(Batch(at=payload["at"], sim_s=0.0, snapshot=payload))
+        except HeadwayError:
+            return
+
+
+def end_at_once(store: Store) -> None:
+    """Give the lease back and end the process: the compiler in the main thread cannot be interrupted."""
+    if store.owner is not None:
+        lease.release(store, store.owner)
+    os._exit(0)
 
 
 def bare_snapshot(fleet: Fleet, source: Source, settings: EngineSettings, started: float) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from control.policy.tables import Record
 from control.policy.vtc import vtc_charge
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
-from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, preempt_kv
+from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv
 from control.twin.phases import begin_running, end_phase
 from control.twin.queue import push_front, remove
 from control.twin.world import World
@@ -114,6 +114,8 @@ def admit_waiting(world: World, i: int, budget: int) -> None:
         world.calls[c]["target"] = world.calls[c]["input_tokens"] + world.calls[c]["emitted"]
         e, blocks = find_hit(world, i, c)
         if not can_admit(world, i, c, e, blocks, growth):
+            e, blocks = other_hit(world, i, c)
+        if not can_admit(world, i, c, e, blocks, growth):
             if instance["n_running"] > 0:
                 break
             e, blocks = -1, 0
@@ -140,10 +142,9 @@ def longest_run(world: World, i: int, n: int) -> int:
 
 @compiled
 def start_decode(world: World, i: int, b: int, k: int, n: int) -> float:
-    """Begin a run of decode iterations; its duration, ms."""
+    """Begin a run of `n` decode iterations, fewer where blocks do not last; its duration, ms."""
     instance = world.instances[i]
-    one_by_one = instance["n_waiting"] > 0 and order_moves(world.policy[0])
-    n = 1 if one_by_one or world.clock[0]["exact"] == 1 else longest_run(world, i, n)
+    n = longest_run(world, i, n)
     instance["run"] = DECODING
     instance["run_n"] = n
     instance["run_tokens"] = b
@@ -180,8 +181,8 @@ def batch_of(world: World, i: int) -> tuple[int, int, int, int, float, float]:
 
 
 @compiled
-def start_run(world: World, i: int) -> None:
-    """Begin the next run with the calls in the batch, or fall idle."""
+def start_run(world: World, i: int, single: bool) -> None:
+    """Begin the next run with the calls in the batch, of one iteration if `single`, or fall idle."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
     if instance["n_running"] == 0:
         instance["run"] = IDLE
@@ -191,7 +192,7 @@ def start_run(world: World, i: int) -> None:
     if p > 0:
         ms = start_mixed(world, i, b, k, p, kvp, area)
     else:
-        ms = start_decode(world, i, b, k, left)
+        ms = start_decode(world, i, b, k, 1 if single else left)
     instance["run_start_s"] = now_s
     instance["run_b"] = b
     instance["run_kv"] = k
@@ -218,7 +219,8 @@ def plan(world: World, i: int) -> None:
     budget = share_budget(world, i)
     if not preempted or world.instances[i]["n_running"] == 0:
         admit_waiting(world, i, budget)
-    start_run(world, i)
+    look_again = preempted or (world.instances[i]["n_waiting"] > 0 and order_moves(world.policy[0]))
+    start_run(world, i, look_again or world.clock[0]["exact"] == 1)  # who was not let in is looked at next time
 
 
 @compiled

@@ -80,6 +80,18 @@ def find_hit(world: World, i: int, c: int) -> tuple[int, int]:
 
 
 @compiled
+def other_hit(world: World, i: int, c: int) -> tuple[int, int]:
+    """The call's shared prefix, to fall back on where the larger hit leaves too few blocks.
+
+    What running calls use of it costs nothing, while blocks of the call's own must be kept from eviction first.
+    """
+    if world.instances[i]["caching"] == 0:
+        return -1, 0
+    e, blocks = shared_hit(world, i, c)
+    return (e, blocks) if blocks > 0 else (-1, 0)
+
+
+@compiled
 def is_shared(world: World, e: int) -> bool:
     """Whether entry `e` is a prefix shared between workflows."""
     key = world.prefixes[e]["key"]

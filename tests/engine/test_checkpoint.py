@@ -44,6 +44,7 @@ def with_head(blob: bytes, head: Any) -> bytes:
 def test_restored_state_runs_on_to_the_byte(demo_fleet: Fleet, demo_source: Source, demo: Driven, at_s: float) -> None:
     demo.run(120.0 + at_s)
     demo.live.speed, demo.live.paused = 7.0, True
+    demo.live.rolling.failed, demo.live.rolling.refused = 3, 5
     view.snapshot(demo.live, 1.0, {}, 0.0)
     other = Driven(checkpoint.load(checkpoint.save(demo.live), demo_fleet, demo_source))
     assert unlike_tables(demo.live.world, other.live.world) == []

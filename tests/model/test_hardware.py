@@ -51,12 +51,8 @@ def test_decode_agrees_with_the_linear_fit(gpu: str, model: str, sequences: int,
 
 
 @pytest.mark.parametrize(("gpu", "model"), LINEAR)
-@pytest.mark.parametrize(
-    ("prefill", "sequences", "kv"), [(1024, 0, 0), (1984, 64, 64_000), (1500, 16, 16_000)]
-)
-def test_mixed_agrees_with_the_linear_fit(
-    gpu: str, model: str, prefill: int, sequences: int, kv: int
-) -> None:
+@pytest.mark.parametrize(("prefill", "sequences", "kv"), [(1024, 0, 0), (1984, 64, 64_000), (1500, 16, 16_000)])
+def test_mixed_agrees_with_the_linear_fit(gpu: str, model: str, prefill: int, sequences: int, kv: int) -> None:
     c0, c1, c2, c3 = LINEAR[gpu, model][1]
     table = cost_table(profile(gpu, model), 256, 2048)
     linear = c0 + c1 * (prefill + sequences) + c2 * kv + c3 * prefill**2 / 2
@@ -149,9 +145,7 @@ def test_kv_capacity_is_what_weights_and_reserve_leave() -> None:
         ("H100", "Llama-3.1-8B", 0, ("gpus = 0", "at least 1")),
     ],
 )
-def test_a_wrong_pair_is_refused_with_what_exists(
-    gpu: str, model: str, gpus: int, words: tuple[str, ...]
-) -> None:
+def test_a_wrong_pair_is_refused_with_what_exists(gpu: str, model: str, gpus: int, words: tuple[str, ...]) -> None:
     with pytest.raises(CatalogueError) as caught:
         profile(gpu, model, gpus)
     assert "\n" not in str(caught.value)

@@ -50,6 +50,8 @@ def admit_waiting(instance: Instance, budget: int, order: int, now_s: float) -> 
         call.target = call.input_tokens + call.emitted
         prefix, blocks = cache.find_hit(instance, call)
         if not cache.can_admit(instance, call, prefix, blocks, coming):
+            prefix, blocks = cache.shared_prefix(instance, call)
+        if not cache.can_admit(instance, call, prefix, blocks, coming):
             if instance.batch:
                 return
             prefix, blocks = None, 0
@@ -63,8 +65,8 @@ def admit_waiting(instance: Instance, budget: int, order: int, now_s: float) -> 
         budget = give_chunk(call, budget)
 
 
-def make_batch(instance: Instance, order: int, now_s: float) -> None:
-    """Preempt, share the token budget, admit."""
+def make_batch(instance: Instance, order: int, now_s: float) -> bool:
+    """Preempt, share the token budget, admit; whether any call was preempted."""
     preempted = False
     while growth(instance, 1) > instance.available:
         preempt_youngest(instance)
@@ -76,6 +78,7 @@ def make_batch(instance: Instance, order: int, now_s: float) -> None:
             budget = give_chunk(call, budget)
     if not preempted or not instance.batch:
         admit_waiting(instance, budget, order, now_s)
+    return preempted
 
 
 def longest_run(instance: Instance, decoding: list[Call]) -> int:
@@ -100,14 +103,14 @@ def plan(instance: Instance, order: int, exact: bool, now_s: float) -> None:
         return
     if instance.accounted_s < now_s:
         book_idle(instance, now_s)
-    make_batch(instance, order, now_s)
+    preempted = make_batch(instance, order, now_s)
     decoding = [call for call in instance.batch if call.state == DECODE]
     prefills = [call for call in instance.batch if call.state == PREFILL and call.chunk > 0]
     b, k, p = len(decoding), sum(call.kv for call in decoding), sum(call.chunk for call in prefills)
     if prefills:
         n, ms = 1, instance.costs.mixed_ms(b, k, [(call.kv, call.chunk) for call in prefills])
     else:
-        n = 1 if exact else longest_run(instance, decoding)
+        n = 1 if exact or preempted else longest_run(instance, decoding)
         ms = instance.costs.decode_ms(b, k, n)
     instance.run = Run(now_s, now_s + ms * 1e-3, n, b, k, p, instance.costs.power_w(b, p))
 

@@ -42,17 +42,21 @@ def own_prefix(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
     return prefix, min(reach, most // size, (call.target - 1) // size)
 
 
+def shared_prefix(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
+    """The call's static prefix, where it is cached: prefix and blocks of use."""
+    prefix, size = instance.shared.get(call.shared_key), instance.block_size
+    if not instance.caching or prefix is None:
+        return None, 0
+    blocks = min(prefix.blocks, call.shared_tokens // size, (call.target - 1) // size)
+    return (prefix, blocks) if blocks > 0 else (None, 0)
+
+
 def find_hit(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
     """The cached prefix that spares the call most, its own on a tie; one token is always computed."""
     if not instance.caching:
         return None, 0
-    size = instance.block_size
-    prefix, blocks = own_prefix(instance, call)
-    common = instance.shared.get(call.shared_key)
-    if common is not None:
-        shared_blocks = min(common.blocks, call.shared_tokens // size, (call.target - 1) // size)
-        if shared_blocks > blocks:
-            prefix, blocks = common, shared_blocks
+    own, common = own_prefix(instance, call), shared_prefix(instance, call)
+    prefix, blocks = common if common[1] > own[1] else own
     return (prefix, blocks) if blocks > 0 else (None, 0)
 
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("tests/parity/test_naive.py", "tests/laws/test_failures.py", "tests/policy", "tests/twin")
 
 
+@pytest.mark.timeout(900)  # the first bounds-checked run compiles for minutes on a busy machine
 @pytest.mark.parametrize(
     ("flags", "examples"),
     [({"HEADWAY_JIT": "0"}, 25), ({"HEADWAY_JIT": "1", "HEADWAY_BOUNDSCHECK": "1"}, 100)],

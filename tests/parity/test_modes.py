@@ -10,7 +10,7 @@ from control.twin.simulate import simulate
 from control.twin.world import World
 from tests.support.laws import check_world
 from tests.support.scenes import Scene, examples, scenes
-from tests.support.worlds import fleet, instance, single_calls
+from tests.support.worlds import CallSpec, fleet, instance, lone_calls, single_calls
 
 DECISIONS = ("state", "instance", "runner_up", "preemptions", "cached_tokens", "emitted")
 TIMES = ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s", "budget_s")
@@ -54,3 +54,18 @@ def test_random_scene_is_decided_alike(scene: Scene) -> None:
     advance(fast, np.inf)
     advance(exact, np.inf)
     check_modes(fast, exact)
+
+
+def test_preempted_call_comes_back_by_the_prompt_that_another_uses() -> None:
+    """Two calls hold the same prompt twice; the younger is preempted, and finds room by sharing the elder's copy."""
+    call = CallSpec(20, 40, shared_key=0, shared_tokens=16)
+    small = fleet(instance(block_size=4, kv_tokens=64))
+    scene = Scene(lone_calls([0.0, 0.0], [call, call]), small, "rr-fcfs", 0.5, 1.0, -1)
+    fast, exact = scene.world(), scene.world(exact=True)
+    advance(fast, np.inf)
+    advance(exact, np.inf)
+    assert fast.calls["preemptions"].tolist()[0] == 0
+    assert fast.calls["preemptions"].tolist()[1] > 0
+    assert fast.calls["cached_tokens"][1] >= 16 * fast.calls["preemptions"][1]
+    check_modes(fast, exact)
+    check_world(fast, ended=True)

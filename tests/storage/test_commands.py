@@ -60,9 +60,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "payload", "message"), BAD)
-def test_a_bad_command_is_refused_with_what_is_accepted(
-    store: Store, kind: str, payload: Any, message: str
-) -> None:
+def test_a_bad_command_is_refused_with_what_is_accepted(store: Store, kind: str, payload: Any, message: str) -> None:
     with pytest.raises(SettingError) as caught:
         commands.submit(store, kind, payload, "cli")
     assert message in str(caught.value)

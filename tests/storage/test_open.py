@@ -142,9 +142,7 @@ def test_the_default_store_is_in_the_users_folder_unless_headway_db_says_otherwi
     assert default_url() == "postgresql://elsewhere/headway"
 
 
-def test_a_data_folder_that_cannot_be_made_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_folder_that_cannot_be_made_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.delenv("HEADWAY_DB", raising=False)
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "file" / "headway"))

@@ -28,9 +28,9 @@ def finished(number: int, **changed: Any) -> dict[str, Any]:
 def test_an_empty_store_gives_empty_answers(store: Store) -> None:
     assert readers.latest_snapshot(store) is None
     assert readers.snapshots_since(store, 0) == []
-    assert {
-        name: len(column) for name, column in readers.samples(store, None, 0.0, 1).items()
-    } == dict.fromkeys(("scope", "at", "sim_s", *MEASURES), 0)
+    assert {name: len(column) for name, column in readers.samples(store, None, 0.0, 1).items()} == dict.fromkeys(
+        ("scope", "at", "sim_s", *MEASURES), 0
+    )
     assert readers.events(store, 0.0, 5) == []
     assert readers.decisions(store, 5) == []
     assert readers.workflows(store, 5) == []

@@ -67,9 +67,7 @@ def test_an_interval_still_being_written_is_left_alone(store: Store, journal: Jo
 
 
 def test_nulls_do_not_count_and_all_nulls_stay_null(store: Store, journal: Journal) -> None:
-    rows = [
-        {"at": START + i, "scope": "fleet", "alpha": None, "queued": None if i else 4.0} for i in range(10)
-    ]
+    rows = [{"at": START + i, "scope": "fleet", "alpha": None, "queued": None if i else 4.0} for i in range(10)]
     journal.commit(Batch(START, 0.0, samples=rows))
     retention.roll_up(store, START + 60)
     columns = readers.samples(store, "fleet", 0, 10)
@@ -130,16 +128,12 @@ def test_only_the_newest_snapshots_stay_and_numbers_go_on(store: Store, journal:
     assert numbers == list(range(21, retention.SNAPSHOTS_KEPT + 21))
 
 
-def test_decisions_workflows_and_events_leave_at_their_age_and_commands_stay(
-    store: Store, journal: Journal
-) -> None:
+def test_decisions_workflows_and_events_leave_at_their_age_and_commands_stay(store: Store, journal: Journal) -> None:
     names = {"stage": "s", "instance": "i", "policy": "p"}
     workflow = {"kind": "k", "tenant": "t", "state": "completed", "arrival_sim_s": 0.0, "finished_sim_s": 1.0}
     number = commands.submit(store, "pause", {}, "cli")
     for i, at in enumerate((START, START + 7200)):
-        batch = Batch(
-            at, 0.0, decisions=[{"call": i, "workflow": i, **names}], workflows=[{"id": i, **workflow}]
-        )
+        batch = Batch(at, 0.0, decisions=[{"call": i, "workflow": i, **names}], workflows=[{"id": i, **workflow}])
         batch.events.append({"kind": "pause", "text": "paused", "command_id": number})
         journal.commit(batch)
     retention.roll_up(store, START + 86_400 + 60)
@@ -151,9 +145,7 @@ def test_decisions_workflows_and_events_leave_at_their_age_and_commands_stay(
     assert len(commands.recent(store, 9)) == 1
 
 
-def test_a_large_leftover_is_deleted_in_pieces(
-    store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_leftover_is_deleted_in_pieces(store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "DELETED_AT_ONCE", 10)
     monkeypatch.setattr(retention, "MAX_DELETED", 30)
     with store.writing() as connection:

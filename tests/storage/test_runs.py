@@ -9,9 +9,7 @@ from storage.open import Store
 
 
 def test_a_run_is_kept_whole_and_listed_without_its_result(store: Store) -> None:
-    number = runs.save(
-        store, "whatif", {"alpha": np.float64(0.3)}, {"p95_s": np.arange(2.0)}, "peak", seed=2**40
-    )
+    number = runs.save(store, "whatif", {"alpha": np.float64(0.3)}, {"p95_s": np.arange(2.0)}, "peak", seed=2**40)
     run = runs.get(store, number)
     assert run is not None
     assert run["created_at"] > 1.7e9

@@ -36,9 +36,7 @@ def test_a_trace_without_times_arrives_at_a_tenth_a_second():
 
 @pytest.mark.parametrize(("process", "cv"), [("poisson", 1.0), ("gamma", 0.5), ("gamma", 3.0)])
 def test_gaps_have_the_asked_mean_and_spread(process, cv):
-    gaps = np.diff(
-        arrange(agents(20_000, 0), rate=5.0, process=process, cv=cv, seed=7).workflows["arrival_s"]
-    )
+    gaps = np.diff(arrange(agents(20_000, 0), rate=5.0, process=process, cv=cv, seed=7).workflows["arrival_s"])
     assert gaps.mean() == pytest.approx(0.2, rel=0.06)
     assert gaps.std() / gaps.mean() == pytest.approx(cv, rel=0.06)
 

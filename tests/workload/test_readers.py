@@ -129,9 +129,7 @@ def test_conserve_claims_no_more_than_the_turn_before_left(file):
 def test_conserve_history_is_carried_over_on_the_published_trace(shared):
     workload = load_trace(str(shared / "conserve_swebench.csv"))
     with (shared / "conserve_swebench.csv").open(newline="") as rows:
-        assert workload.calls["history_tokens"].tolist() == [
-            int(row["carried_over"]) for row in csv.DictReader(rows)
-        ]
+        assert workload.calls["history_tokens"].tolist() == [int(row["carried_over"]) for row in csv.DictReader(rows)]
 
 
 AGENTS = "trace,agent,i,t,in_tok,out_tok,shared_prefix_blocks,think_time,api_time,stop\n"

@@ -53,8 +53,7 @@ def test_more_load_only_adds_workflows(less, more):
         got = window(DEMO, 1, 2, load)
         fields = ["group", "step", "input_tokens", "output_tokens", "draw_a", "draw_b"]
         return {
-            int(row["id"]): got.calls[fields][row["first_call"] :][: row["n_calls"]].tolist()
-            for row in got.workflows
+            int(row["id"]): got.calls[fields][row["first_call"] :][: row["n_calls"]].tolist() for row in got.workflows
         }
 
     small, large = contents(less), contents(more)
