@@ -133,7 +133,10 @@ def prompt_blocks(input_tokens: int) -> int:
 
 @compiled
 def admit(world: ArtifactWorld, i: int) -> bool:
-    """Prefill the first call of the queue alone, if its KV fits; whether it did. Nobody bypasses it."""
+    """Prefill the first call of the queue alone, if its KV fits; whether it did. Nobody bypasses it.
+
+    A prefill time below 0 steps the clock back, though never to before the call became ready.
+    """
     instance = world.instances[i]
     if instance["n_waiting"] == 0:
         return False
@@ -148,7 +151,7 @@ def admit(world: ArtifactWorld, i: int) -> bool:
     call["blocks"] = blocks
     world.running[i, instance["n_running"]] = c
     instance["n_running"] += 1
-    instance["clock_s"] += world.prefill_s[i, c]
+    instance["clock_s"] = max(instance["clock_s"] + world.prefill_s[i, c], call["ready_s"])
     return True
 
 
