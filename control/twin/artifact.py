@@ -135,7 +135,7 @@ def prompt_blocks(input_tokens: int) -> int:
 def admit(world: ArtifactWorld, i: int) -> bool:
     """Prefill the first call of the queue alone, if its KV fits; whether it did. Nobody bypasses it.
 
-    A prefill time below 0 steps the clock back, though never to before the call became ready.
+    A prefill time below 0 steps the clock back; where that is before the call became ready, the instance idles on.
     """
     instance = world.instances[i]
     if instance["n_waiting"] == 0:
@@ -151,7 +151,9 @@ def admit(world: ArtifactWorld, i: int) -> bool:
     call["blocks"] = blocks
     world.running[i, instance["n_running"]] = c
     instance["n_running"] += 1
-    instance["clock_s"] = max(instance["clock_s"] + world.prefill_s[i, c], call["ready_s"])
+    instance["clock_s"] += world.prefill_s[i, c]
+    while instance["clock_s"] < call["ready_s"]:
+        instance["clock_s"] += IDLE_TICK_S
     return True
 
 

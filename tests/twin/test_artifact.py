@@ -109,14 +109,15 @@ def test_bad_settings_are_refused() -> None:
         ("hexgen-hetero-1", 1.0, "vtc", None, 494.6, 0.1644),
         ("hexgen-hetero-1", 1.0, "rr-pq", None, 544.2, 0.1406),
         ("hexgen-hetero-1", 1.0, "wb-fcfs", 0.0, 388.3, 0.1931),
+        ("hexgen-hetero-1", 0.5, "hexgen", 0.3, 426.0, None),
         ("hexgen-hetero-2", 0.5, "hexgen", 0.1, 333.7, 0.1893),
         ("hexgen-hetero-2", 1.0, "hexgen", 0.0, 391.7, 0.1804),
     ],
 )
 def test_figures_of_the_authors_simulator_are_met(
-    fleet: str, rate: float, policy: str, alpha: float | None, p95_s: float, throughput_wps: float
+    fleet: str, rate: float, policy: str, alpha: float | None, p95_s: float, throughput_wps: float | None
 ) -> None:
     work, times = load_trace(str(DATA / "hexgen_t1.csv")), read_profile(str(DATA / "hexgen_profile_t1.csv"))
     run = run_artifact(work, load_fleet(fleet), times, policy, rate=rate, alpha=alpha, seed=0)
     assert run["p95_s"] == pytest.approx(p95_s, rel=5e-4)
-    assert run["throughput_wps"] == pytest.approx(throughput_wps, rel=5e-4)
+    assert throughput_wps is None or run["throughput_wps"] == pytest.approx(throughput_wps, rel=5e-4)
