@@ -16,6 +16,7 @@ COMMANDS = {
     "compare": ("control.cli.sim", "compare"),
     "tune": ("control.cli.tune", "tune"),
     "trace": ("control.cli.trace", "trace"),
+    "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
