@@ -12,6 +12,9 @@ export function themeOf(root) {
   const background = read("background-color", "#0E1213");
   return {
     id: background + gpus.join(),
+    background,
+    primary: read("primary-color", "#1F7BA8"),
+    blue: read("blue-color", "#6BBCE6"),
     text: read("text-color", "#E3E8E7"),
     muted: read("gray-color", "#8C9A9A"),
     grid: read("border-color", "#2A3235"),
