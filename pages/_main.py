@@ -13,4 +13,8 @@ st.set_page_config(page_title="Headway", page_icon=str(STATIC / "icon.svg"), lay
 for sheet in ("page.css", "tables.css"):
     st.html(STATIC / sheet)
 pages = [st.Page(HERE / f"{name}.py", title=title, default=name == "fleet") for name, title in PAGES]
-st.navigation(pages, position="top").run()
+current = st.navigation(pages, position="top")
+with st.container(key="phone-nav", horizontal=True, gap="small"):  # where the line on top has no room (page.css)
+    for page in pages:
+        st.page_link(page)
+current.run()

@@ -27,8 +27,9 @@ def last_run(alpha: float) -> None:
 def promises() -> None:
     """Predicted against realised P95 of the runs that were applied."""
     found = frame.read(runs.recent, LISTED, kind="tune")
-    st.html(tables.note(tuning.score(found)))
-    if tuning.kept(found):
+    tested = bool(tuning.kept(found))
+    st.html(tables.note(tuning.score(found), "" if tested else "empty"))
+    if tested:
         figure("promise", tuning.promise(found), "Predicted against realised P95 latency")
 
 

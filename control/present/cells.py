@@ -41,8 +41,8 @@ def signed(value: float) -> str:
 
 
 def tidy(value: float) -> float:
-    """`value` in s without digits nobody reads: to 0.01 s below 10 s, to 0.1 s above; 0.01 s and less are 0."""
-    return round(value, 2 if abs(value) < 10 else 1) + 0.0
+    """`value` in s without digits nobody reads: to 1 ms below 1 s, to 10 ms below 10 s, to 100 ms above; never −0."""
+    return round(value, 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1) + 0.0
 
 
 def workflow(number_: int) -> Cell:

@@ -14,7 +14,7 @@ from control.present.units import seconds
 PHASES = (
     ("failure_s", "failure", "@red", "x"),
     ("queue_s", "queue", "@muted", ""),
-    ("prefill_s", "prefill", "@blue", ""),
+    ("prefill_s", "prefill", "@pale", ""),
     ("preempted_s", "preemption", "@amber", "/"),
     ("decode_s", "decode", "@primary", ""),
 )

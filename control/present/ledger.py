@@ -58,7 +58,7 @@ def by_cause(causes: Sequence[str], spent: Sequence[float], workflows: int | Non
     widest = max((abs(s) for s in spent), default=0.0) or 1.0
     heads = [Cell("Cause"), Cell("", "wide"), Cell("Debt", "num")]
     if workflows is not None:
-        heads.append(Cell("A workflow", "num", hint="Mean over the workflows that ended in the window"))
+        heads.append(Cell("Per workflow", "num", hint="Mean over the workflows that ended in the window"))
     rows = [_cause(c, s, s / widest, workflows) for c, s in zip(causes, spent, strict=True)]
     total = [Cell("Sum", "strong"), Cell("", "wide"), Cell(signed(sum(spent)), "num strong")]
     return Table(heads, [*rows, total + _mean(sum(spent), workflows, "num strong")])

@@ -104,7 +104,7 @@ def score(runs: Sequence[Run]) -> str:
     """How many promises were kept, in words."""
     results = [r["result"] for r in kept(runs)]
     if not results:
-        return "no applied run has been put to the test yet"
+        return "No applied run has been put to the test yet."
     within = sum(1 for r in results if r["realised_p95_s"] <= r["predicted_high_s"])
     return f"{within} of {len(results)} at or below the predicted band"
 

@@ -56,8 +56,8 @@ def _proposal(now: dict[str, Any], alpha: float) -> None:
     run = tuning.run_of(now, frame.read(runs.recent, SHOWN, kind="tune"))
     effect = f": {tuning.effect(run)}" if run else ""
     st.html(tables.note(f"Proposed α {alpha:.2f} → {proposed:.2f}{effect}", "proposal"))
-    if st.button(f"Apply α {proposed:.2f}", key="apply-proposal", disabled=_pending("alpha")):
-        edits.submit("alpha", proposed, alpha)
+    label, seen = f"Apply α {proposed:.2f}", ("alpha", proposed, alpha)  # expects the α the viewer saw
+    if st.button(label, key="apply-proposal", disabled=_pending("alpha"), on_click=edits.submit, args=seen):
         st.rerun()
 
 

@@ -53,7 +53,9 @@ function coloured(value, theme) {
 /** Fonts, grids and ticks of the house around the figure's own layout. */
 function dressed(layout, theme, width, height) {
   const axis = { gridcolor: theme.grid, linecolor: theme.grid, zeroline: false, fixedrange: true, automargin: false, tickfont: { size: 11, color: theme.muted } };
-  const margin = width < 520 ? { ...layout.margin, l: Math.min(layout.margin.l, 112) } : layout.margin;
+  const narrow = width < 520;
+  const rows = narrow && layout.legend ? 36 : 0; // a legend that wraps
+  const margin = { ...layout.margin, t: layout.margin.t + rows, l: Math.min(layout.margin.l, narrow ? 112 : Infinity) };
   const titled = (own) => ({ ...axis, ...own, title: own.title && { ...own.title, standoff: 6, font: { size: 11, color: theme.muted } } });
   const annotations = (layout.annotations ?? []).map((a) => ({ ...a, font: { size: 11, color: theme.muted, ...a.font } }));
   return {
