@@ -47,7 +47,7 @@ def tidy(value: float) -> float:
 
 def workflow(number_: int) -> Cell:
     """A workflow's number as a link to its timeline."""
-    return Cell(f"#{number_}", "id", number_, f"Timeline of workflow {number_}")
+    return Cell(f"#{number_}", "id", number_)
 
 
 def count(value: float | None) -> Cell:

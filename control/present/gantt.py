@@ -20,7 +20,7 @@ PHASES = (
 )
 #: Calls of a figure at most: more rows than that are thinner than a line of text.
 MOST_CALLS = 80
-ROW_PX, FRAME_PX = 22, 78
+ROW_PX, FRAME_PX = 22, 54
 
 
 def figure(timeline: Sequence[Mapping[str, Any]], slo_s: float | None, plan_s: float | None) -> dict[str, Any]:
@@ -49,7 +49,13 @@ def caption(timeline: Sequence[Mapping[str, Any]]) -> str:
     critical = sum(1 for call in timeline if call["critical"])
     left_out = len(timeline) - len(ordered(timeline))
     more = f"; {left_out} more calls are not drawn" if left_out else ""
-    return f"{len(timeline)} calls, ◆ {critical} that the workflow waited for, ┃ end of a call's budget{more}"
+    return f"{len(timeline)} calls, ◆ {critical} that the workflow waited for{more}"
+
+
+def legend(timeline: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the phases that took time in any call, in the order they are drawn, then of the budget's mark."""
+    phases = [*((field, name) for field, name, *_ in PHASES), ("tool_s", "tool")]
+    return [name for field, name in phases if any(call[field] for call in timeline)] + ["budget"]
 
 
 def _label(call: Mapping[str, Any]) -> str:
@@ -128,8 +134,8 @@ def _layout(labels: list[str], marks: Sequence[tuple[str, float, str]], end: flo
     return {
         "barmode": "overlay",
         "bargap": 0.3,
-        "margin": {"l": 150, "r": 64, "t": 48, "b": 26},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "y": 1, "yanchor": "top"},
+        "margin": {"l": 150, "r": 64, "t": 24, "b": 26},
+        "showlegend": False,
         "xaxis": {"range": [0, end], "ticksuffix": " s", "showgrid": True},
         "yaxis": {
             "range": [len(labels) - 0.5, -0.5],

@@ -10,7 +10,7 @@ from control.present.units import NOTHING, number, seconds
 #: The choice that leaves a filter open.
 ALL = "all"
 #: Rows on the page while every instance is shown; one instance alone shows all it reported (50).
-ROWS = 96
+ROWS = 80
 #: A call with less time left than this (s) is near its deadline.
 NEAR_S = 10.0
 
@@ -153,7 +153,7 @@ def _row(place: int, call: Mapping[str, Any]) -> list[Cell]:
         Cell(f"{place}", "num place"),
         Cell(f"{call['call']}" + (" ↻" if call["preempted"] else ""), "id", hint=_preempted(call)),
         workflow(int(call["workflow"])),
-        Cell(str(call["stage"]), hint=str(call["kind"])),
+        Cell(str(call["stage"])),
         Cell(str(call["tenant"])),
         Cell(_laxity_text(call), f"num {_state(call)}".strip()),
         duration(call["wait_s"]),

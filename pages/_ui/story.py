@@ -31,7 +31,8 @@ def _story(row: dict[str, Any]) -> None:
         left, right = st.columns([2.4, 1], gap="small")
     with left:
         if row["timeline"]:
-            st.html(tables.note(gantt.caption(row["timeline"])))
+            words = tables.note(gantt.caption(row["timeline"]))
+            st.html(words + tables.phases(gantt.legend(row["timeline"])))
             drawn = gantt.figure(row["timeline"], row["slo_s"], row["plan_s"])
             figure(f"gantt_{row['id']}", drawn, f"Timeline of workflow {row['id']}")
         else:

@@ -39,6 +39,12 @@ def stacked(lines: Sequence[tuple[Cell, Sequence[tuple[str, float]], Cell]], gro
     return f'<div class="legend">{legend}</div><div class="bars">{drawn}</div>'
 
 
+def phases(names: Sequence[str]) -> str:
+    """The legend of a timeline; the look of each phase is in tables.css."""
+    entries = "".join(f'<span><i class="phase-{escape(name)}"></i>{escape(name)}</span>' for name in names)
+    return f'<div class="legend">{entries}</div>'
+
+
 def progress(share: float | None) -> str:
     """A thin bar: `share` done in [0, 1]; None moves without an end in sight."""
     kind = "" if share is not None else " endless"
@@ -92,8 +98,7 @@ def _cell(cell: Cell, tag: str) -> str:
 
 def _inside(cell: Cell) -> str:
     if cell.workflow is not None:
-        target = f'href="debt?workflow={cell.workflow}" target="_self" data-workflow="{cell.workflow}"'
-        return f"<a {target}>{escape(cell.text)}</a>"
+        return f'<a href="debt?workflow={cell.workflow}">{escape(cell.text)}</a>'
     if cell.bar is None:
         return escape(cell.text)
     side = "over" if cell.bar > 0 else "under"

@@ -39,6 +39,8 @@ def test_lost_and_repeated_time_is_hatched_not_only_coloured() -> None:
 def test_a_phase_that_took_no_time_is_not_in_the_legend() -> None:
     names = {trace["name"] for trace in drawn([details.step(1, 0, 0.0, (1.0, 0.5, 2.0))])["data"]}
     assert names == {"queue", "prefill", "decode", "budget"}
+    assert gantt.legend([details.step(1, 0, 0.0, (1.0, 0.5, 2.0))]) == ["queue", "prefill", "decode", "budget"]
+    assert gantt.legend(details.timeline())[0] == "failure"
 
 
 def test_critical_calls_are_marked_and_counted() -> None:

@@ -48,8 +48,8 @@ export class Bar {
 
 /** A plain click on a workflow's link opens it in this session; with a modifier the browser follows the link. */
 function follow(event, trigger) {
-  const link = event.target.closest?.("a[data-workflow]");
+  const link = event.target.closest?.('a[href^="debt?workflow="]');
   if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  trigger("workflow", Number(link.dataset.workflow));
+  trigger("workflow", Number(new URL(link.href).searchParams.get("workflow")));
 }

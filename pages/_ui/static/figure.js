@@ -54,8 +54,7 @@ function coloured(value, theme) {
 function dressed(layout, theme, width, height) {
   const axis = { gridcolor: theme.grid, linecolor: theme.grid, zeroline: false, fixedrange: true, automargin: false, tickfont: { size: 11, color: theme.muted } };
   const narrow = width < 520;
-  const rows = narrow && layout.legend ? 36 : 0; // a legend that wraps
-  const margin = { ...layout.margin, t: layout.margin.t + rows, l: Math.min(layout.margin.l, narrow ? 112 : Infinity) };
+  const margin = { ...layout.margin, l: Math.min(layout.margin.l, narrow ? 112 : Infinity) };
   const titled = (own) => ({ ...axis, ...own, title: own.title && { ...own.title, standoff: 6, font: { size: 11, color: theme.muted } } });
   const annotations = (layout.annotations ?? []).map((a) => ({ ...a, font: { size: 11, color: theme.muted, ...a.font } }));
   return {
@@ -63,7 +62,6 @@ function dressed(layout, theme, width, height) {
     paper_bgcolor: "transparent", plot_bgcolor: "transparent", dragmode: false, hovermode: "closest",
     font: { family: theme.font, size: 11, color: theme.text },
     hoverlabel: { bgcolor: theme.background, bordercolor: theme.grid, font: { family: theme.font, size: 11, color: theme.text }, align: "left" },
-    legend: { ...layout.legend, font: { size: 11, color: theme.muted }, itemclick: false, itemdoubleclick: false },
     xaxis: titled(layout.xaxis), yaxis: titled(layout.yaxis),
   };
 }
