@@ -42,7 +42,7 @@ def totals(wanted: queues.Filter) -> None:
     st.html(frame.age_note(detail) + tables.tiles(queues.summary(queues.queues_of(detail, wanted), wanted)))
 
 
-@st.fragment(run_every=3)
+@st.fragment(run_every=5)
 def bars(wanted: queues.Filter) -> None:
     """Length of each instance's queue by tenant."""
     if detail := frame.detail():
@@ -51,7 +51,7 @@ def bars(wanted: queues.Filter) -> None:
         st.html(tables.stacked(queues.overview(shown, tenants), tenants))
 
 
-@st.fragment(run_every=3)
+@st.fragment(run_every=4)
 def calls(wanted: queues.Filter) -> None:
     """The waiting calls of each instance in the order they will be served."""
     detail = frame.detail()
@@ -63,7 +63,7 @@ def calls(wanted: queues.Filter) -> None:
     if not groups:
         st.html(tables.note(queues.nobody(wanted, sum(q["total"] for q in detail["queues"])), "empty"))
         return
-    parts = [(q.instance, queues.remainder(q, len(rows.rows), wanted), rows) for q, rows in groups]
+    parts = [(q.instance, queues.extent(q, len(rows.rows), wanted), rows) for q, rows in groups]
     idle = len(shown) - len(busy)
     quiet = tables.note(f"No such call waits on {idle} other instances.") if idle and len(shown) > 1 else ""
     st.html(tables.grouped(parts, "queue") + quiet)
@@ -76,7 +76,7 @@ if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):
     totals(wanted)
     with st.container(key="split-queues"):
         left, right = st.columns([1, 3.2], gap="small")
-    with left, frame.panel("lengths", "Queue length", "calls, by tenant"):
+    with left, frame.panel("lengths", "Queue length", "calls, by tenant"), st.container(key="scroll-lengths"):
         bars(wanted)
     with (
         right,

@@ -9,7 +9,7 @@ from control.present.units import NOTHING, number, seconds
 
 #: The choice that leaves a filter open.
 ALL = "all"
-#: Rows on the page while every instance is shown; one instance alone shows all it reported (50).
+#: Rows on the page while several instances are shown; one alone shows all it reported (50).
 ROWS = 80
 #: A call with less time left than this (s) is near its deadline.
 NEAR_S = 10.0
@@ -26,7 +26,7 @@ HEADS = (
     Cell("Est. queue", "num"),
     Cell("Budget", "num"),
     Cell("Score", "num", hint="The score the call was placed here by"),
-    Cell("Runner-up", hint="The instance that came second, and its score"),
+    Cell("Runner-up", hint="The instance that came second, and its score; none: no other could take the call"),
 )
 
 
@@ -90,17 +90,15 @@ def overview(queues: Sequence[Queue], tenants: Sequence[str]) -> list[tuple[Cell
 
 def table(queue: Queue, queues_shown: int) -> Table:
     """The calls of one instance, as many as the page has room for among `queues_shown` instances."""
-    room = len(queue.calls) if queues_shown == 1 else max(3, ROWS // queues_shown)
+    room = len(queue.calls) if queues_shown == 1 else max(1, ROWS // queues_shown)
     return Table(HEADS, [_row(place, call) for place, call in enumerate(queue.calls[:room], 1)])
 
 
-def remainder(queue: Queue, shown: int, wanted: Filter) -> str:
-    """What follows below the shown rows, in words; "" where nothing does."""
-    if (wanted.tenant, wanted.stage) != (ALL, ALL):
-        hidden = len(queue.calls) - shown
-        return f"{number(hidden)} more that match" if hidden > 0 else ""
-    hidden = queue.total - shown
-    return f"{number(hidden)} more wait behind them" if hidden > 0 else ""
+def extent(queue: Queue, shown: int, wanted: Filter) -> str:
+    """How many calls the shown rows stand for, in words."""
+    closed = (wanted.tenant, wanted.stage) != (ALL, ALL)
+    whole, what = (len(queue.calls), "matching") if closed else (queue.total, "waiting")
+    return f"first {number(shown)} of {number(whole)} {what}" if shown < whole else f"{number(whole)} {what}"
 
 
 def nobody(wanted: Filter, total: int) -> str:
@@ -167,7 +165,7 @@ def _row(place: int, call: Mapping[str, Any]) -> list[Cell]:
 
 def _runner_up(call: Mapping[str, Any]) -> Cell:
     if call["runner_up"] is None:
-        return Cell("none", "muted", hint="No other instance could take the call, or the policy compares none")
+        return Cell("none", "muted")
     score = call["runner_up_score"]
     return Cell(str(call["runner_up"]) + ("" if score is None else f" {_score(score)}"), "id")
 

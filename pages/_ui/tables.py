@@ -1,4 +1,7 @@
-"""Markup of the pages' tables, figures in words and bars; every text is escaped here and nowhere else."""
+"""Markup of the pages' tables, figures in words and bars; every text is escaped here and nowhere else.
+
+Cells and rows have no end tags, which HTML lets one leave out: the tables travel every few seconds.
+"""
 
 from collections.abc import Sequence
 from html import escape
@@ -14,14 +17,14 @@ def table(shown: Table, name: str) -> str:
 
 def rows(shown: Table) -> str:
     """The body rows alone."""
-    return "".join("<tr>" + "".join(_cell(cell, "td") for cell in row) + "</tr>" for row in shown.rows)
+    return "".join("<tr>" + "".join(_cell(cell, "td") for cell in row) for row in shown.rows)
 
 
 def grouped(groups: Sequence[tuple[str, str, Table]], name: str) -> str:
-    """One table of several groups: (title, line below the rows or "", rows); all have the heads of the first."""
+    """One table of several groups: (title, muted remark, rows); all have the heads of the first."""
     heads = groups[0][2].heads
     width = len(heads)
-    body = "".join(_group(title, below, rows(shown), width) for title, below, shown in groups)
+    body = "".join(_group(name, remark, rows(shown), width) for name, remark, shown in groups)
     head = "".join(_cell(cell, "th") for cell in heads)
     return f'<table class="tbl tbl-{name}"><thead><tr>{head}</tr></thead>{body}</table>'
 
@@ -70,9 +73,9 @@ def title(text: str, small: str = "") -> str:
     return f'<h2 class="panel-title">{escape(text)}{remark}</h2>'
 
 
-def _group(name: str, below: str, body: str, width: int) -> str:
-    foot = f'<tr class="foot"><td colspan="{width}">{escape(below)}</td></tr>' if below else ""
-    return f'<tbody><tr class="group"><th colspan="{width}">{escape(name)}</th></tr>{body}{foot}</tbody>'
+def _group(name: str, remark: str, body: str, width: int) -> str:
+    head = f'<tr class="group"><th colspan="{width}">{escape(name)} <small>{escape(remark)}</small>'
+    return f"<tbody>{head}{body}</tbody>"
 
 
 def _tile(label: str, value: str, below: str, state: str) -> str:
@@ -83,17 +86,15 @@ def _tile(label: str, value: str, below: str, state: str) -> str:
 
 
 def _line(name: Cell, parts: Sequence[tuple[str, float]], total: Cell, colours: dict[str, int]) -> str:
-    spans = "".join(
-        f'<i class="c{colours[g]}" style="width:{100 * share:.1f}%" title="{escape(g)}"></i>' for g, share in parts
-    )
+    spans = "".join(f'<i class="c{colours[g]}" style="width:{100 * share:.1f}%"></i>' for g, share in parts)
     return f'<code>{escape(name.text)}</code><div class="track">{spans}</div><b>{escape(total.text)}</b>'
 
 
 def _cell(cell: Cell, tag: str) -> str:
-    kind = f' class="{cell.kind}"' if cell.kind else ""
+    kind = "" if not cell.kind else f' class="{cell.kind}"' if " " in cell.kind else f" class={cell.kind}"
     hint = f' title="{escape(cell.hint)}"' if cell.hint else ""
     style = f' style="--heat:{cell.heat:.2f}"' if cell.heat is not None and abs(cell.heat) >= 0.01 else ""
-    return f"<{tag}{kind}{hint}{style}>{_inside(cell)}</{tag}>"
+    return f"<{tag}{kind}{hint}{style}>{_inside(cell)}"
 
 
 def _inside(cell: Cell) -> str:

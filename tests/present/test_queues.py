@@ -93,11 +93,13 @@ def test_the_longest_queue_fills_its_bar_and_the_others_are_in_proportion() -> N
     assert widths == {"h100-0": pytest.approx(9 / 40), "a100-0": 0.0, "l4-0": pytest.approx(1.0)}
 
 
-def test_what_does_not_fit_is_counted_below() -> None:
+def test_what_does_not_fit_is_counted() -> None:
     queue = shown()[2]
-    assert queues.remainder(queue, 14, Filter()) == "26 more wait behind them"
-    assert queues.remainder(queue, 14, Filter(tenant="support")) == ""
-    assert len(queues.table(queue, 48).rows) == 3
+    assert queues.extent(queue, 14, Filter()) == "first 14 of 40 waiting"
+    assert queues.extent(queue, 14, Filter(tenant="support")) == "14 matching"
+    assert queues.extent(shown()[0], 9, Filter()) == "9 waiting"
+    assert len(queues.table(queue, 16).rows) == 5
+    assert len(queues.table(queue, 200).rows) == 1
 
 
 def test_a_placement_names_the_score_and_the_runner_up() -> None:

@@ -22,7 +22,10 @@ export class Bar {
     document.addEventListener("click", this.follow);
   }
 
-  attach() {}
+  /** Tables are not frozen: a pause of the charts ends on this page. */
+  attach(feed) {
+    if (!feed.live) feed.setLive(true);
+  }
 
   status(feed) {
     const [kind, badge, alert] = health(feed);

@@ -12,7 +12,8 @@ const PARTS = { head: Head, board: Board, bar: Bar };
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, [role=combobox], [role=dialog]");
-  if (event.key === "p" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
+  const freezes = document.querySelector(".hw-toggle") !== null;
+  if (event.key === "p" && freezes && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
 });
 
 /** Load the stylesheet once; nothing is drawn before it is there, so nothing jumps. */
