@@ -14,7 +14,7 @@ LISTED = 30
 @st.fragment(run_every=3)
 def last_run(alpha: float) -> None:
     """The curve of the newest run; nothing is sent to the browser's figure while no other run ends."""
-    found = frame.read(runs.recent, 1, kind="tune")
+    found = frame.read(runs.recent, 1, kind="tune", with_result=True)
     if not found:
         st.html(tables.note("No tuning run yet. Run tuning replays the last minutes at each α.", "empty"))
         return
@@ -26,7 +26,7 @@ def last_run(alpha: float) -> None:
 @st.fragment(run_every=3)
 def promises() -> None:
     """Predicted against realised P95 of the runs that were applied."""
-    found = frame.read(runs.recent, LISTED, kind="tune")
+    found = frame.read(runs.recent, LISTED, kind="tune", with_result=True)
     tested = bool(tuning.kept(found))
     st.html(tables.note(tuning.score(found), "" if tested else "empty"))
     if tested:
@@ -36,7 +36,7 @@ def promises() -> None:
 @st.fragment(run_every=3)
 def past() -> None:
     """The runs, newest first."""
-    found = frame.read(runs.recent, LISTED, kind="tune")
+    found = frame.read(runs.recent, LISTED, kind="tune", with_result=True)
     shown = tuning.history(found, [clock(r["created_at"]) for r in found])
     st.html(
         tables.table(shown, "history") if found else tables.note("Runs appear here with what became of them.", "empty")

@@ -31,9 +31,9 @@ def get(store: Store, run_id: int) -> dict[str, Any] | None:
     return None if row is None else dict(row)
 
 
-def recent(store: Store, limit: int, kind: str | None = None) -> list[dict[str, Any]]:
-    """The newest `limit` runs (of one kind), newest first, without their results, which may be large."""
-    query = sa.select(*(column for column in RUN.columns if column.name != "result"))
+def recent(store: Store, limit: int, kind: str | None = None, with_result: bool = False) -> list[dict[str, Any]]:
+    """The newest `limit` runs (of one kind), newest first; without their results, which may be large, unless asked."""
+    query = sa.select(*(column for column in RUN.columns if with_result or column.name != "result"))
     if kind is not None:
         query = query.where(RUN.c.kind == kind)
     with store.reading() as connection:

@@ -1,9 +1,10 @@
 """The debt ledger: for each workflow, seconds lost against its plan, by cause.
 
-Elapsed time is that of the calls each group waited for, plus their tool time. Every part of it was timed by itself
-while it passed (twin.phases); the plan is the fleet-mean time at historical lengths over the workflow's template, drawn up as
-it arrived, in which queueing, transfer, preemption and failure are 0. A cause's debt is its time minus what was planned
-for it, and may be negative; the causes sum to elapsed minus plan.
+Elapsed time is that of the calls each group waited for, plus their tool time. Every part of it was timed by
+itself while it passed (twin.phases); the plan is the fleet-mean time at historical lengths over the
+workflow's template, drawn up as it arrived, in which queueing, transfer, preemption and failure are 0. A
+cause's debt is its time minus what was planned for it, and may be negative; the causes sum to elapsed minus
+plan.
 """
 
 from typing import Final

@@ -107,7 +107,7 @@ class ArtifactWorld(NamedTuple):
     workflows: Table  # WORKFLOW [w]
     calls: Table  # CALL [c]
     steps: Table  # STEP [s]
-    remaining: Ints  # [w, s] entries left of each workflow's template
+    remaining: Floats  # [w, s] entries left of each workflow's template
     step_s: Floats  # [n, s] T(e, step)
     prefill_s: Floats  # [n, c]
     pending: Ints  # [c] calls not dispatched yet, in order of ready_s

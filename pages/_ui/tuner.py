@@ -53,7 +53,7 @@ def _proposal(now: dict[str, Any], alpha: float) -> None:
     proposed = tuning.suggestion(now, alpha)
     if proposed is None:
         return
-    run = tuning.run_of(now, frame.read(runs.recent, SHOWN, kind="tune"))
+    run = tuning.run_of(now, frame.read(runs.recent, SHOWN, kind="tune", with_result=True))
     effect = f": {tuning.effect(run)}" if run else ""
     st.html(tables.note(f"Proposed α {alpha:.2f} → {proposed:.2f}{effect}", "proposal"))
     label, seen = f"Apply α {proposed:.2f}", ("alpha", proposed, alpha)  # expects the α the viewer saw
