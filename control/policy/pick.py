@@ -49,17 +49,15 @@ def pick_waiting(policy: Record, workflows: Table, counters: Table, calls: Table
     """Row of the waiting call to admit next.
 
     `head` is the first call of the queue in order of arrival there, `counters` [w] the instance's virtual counters.
-    FCFS takes the head; LLF the most urgent one (HexGen-Flow, section 3) unless a call has aged.
+    FCFS takes the head; LLF the most urgent one (HexGen-Flow, section 3), looking no further than the first aged call.
     """
     queue = policy["queue"]
     if queue == FCFS or calls[head]["preemptions"] > 0:
         return head
     if queue == QLM:
         return pick_qlm(workflows, calls, head, now_s)
-    if queue == LLF and has_aged(policy, calls[head], now_s):
-        return head
     best, c = head, calls[head]["next"]
-    while c >= 0:
+    while c >= 0 and not (queue == LLF and has_aged(policy, calls[calls[c]["prev"]], now_s)):
         if is_before(policy, workflows, counters, calls, c, best, now_s):
             best = c
         c = calls[c]["next"]
