@@ -136,5 +136,7 @@ def check_live(world: World) -> None:
             check(world, i)
     laws.check_pool(world)
     laws.check_causality(world)
+    laws.check_phases(world)
+    laws.check_ledger(world)
     booked_j = world.calls["energy_j"].sum() + world.instances["idle_j"].sum()
     assert booked_j <= world.instances["energy_j"].sum() * (1.0 + 1e-9)
