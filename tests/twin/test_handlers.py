@@ -134,7 +134,7 @@ def test_parallel_calls_of_one_step_take_one_entry_off_the_template() -> None:
     world = build_world(workload(flows, ("text2sql",), steps), fleet(instance()), "hexgen")
     t_s = world.steps["mean_exec_s"].copy()
     advance(world, 0.0)
-    assert world.remaining[0].tolist() == [0, 1]
+    assert world.remaining[0].tolist() == [0.0, 1.0]
     assert world.calls["budget_s"][:2] == pytest.approx([60.0 * t_s[0] / t_s.sum()] * 2)
 
 

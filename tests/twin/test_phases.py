@@ -1,6 +1,8 @@
 """Where the time of a call goes, on one instance whose every iteration takes 0.1 s."""
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +19,9 @@ from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_
 TENANTS = ("ours", "theirs")
 
 
-def world_of(*flows: Flow, seats: int = 1, instances: int = 1, **settings: object) -> World:
+def world_of(*flows: Flow, seats: int = 1, instances: int = 1, **settings: Any) -> World:
     """A world of equal instances of so many seats."""
-    specs = [instance(max_num_seqs=seats, **settings) for _ in range(instances)]
+    specs = [replace(instance(max_num_seqs=seats), **settings) for _ in range(instances)]
     world = build_world(workload(flows, tenants=TENANTS), fleet(*specs), "rr-fcfs")
     return with_constant_steps(world, 0.1)
 
