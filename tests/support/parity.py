@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from control.twin.heap import Heap
 from control.twin.world import World
 from tests.naive.state import Counter, Instance
@@ -41,12 +43,20 @@ def differences(naive: NaiveTwin, world: World) -> list[str]:
 
 def metered_differences(naive: NaiveTwin, world: World) -> list[str]:
     """The same of what is metered."""
-    return [
+    tenants = range(world.meters.shape[1])
+    meters = np.array([[meter_s(instance, tenant) for tenant in tenants] for instance in naive.instances])
+    found = [] if np.allclose(meters, world.meters, rtol=0.0, atol=1e-9) else [f"meters: {meters}, {world.meters}"]
+    return found + [
         f"call {call.row} {field}: naive {getattr(call, field)!r}, kernel {row[field].item()!r}"
         for call, row in zip(naive.calls, world.calls, strict=True)
         for field in METERED
         if abs(getattr(call, field) - row[field]) > 1e-9
     ]
+
+
+def meter_s(instance: Instance, tenant: int) -> float:
+    """Time that the instance ran, by the share of a tenant's calls in each run."""
+    return sum((run.end_s - run.start_s) * run.tenants.count(tenant) / len(run.tenants) for run in instance.runs)
 
 
 def array_differences(naive: NaiveTwin, world: World) -> list[str]:
