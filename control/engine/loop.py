@@ -6,6 +6,7 @@ commands' outcomes, checkpoint) is committed in one transaction, so a killed eng
 a command acts exactly once: either its outcome and its effect are both in the store, or neither is.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -16,9 +17,12 @@ from control.config import EngineSettings
 from control.engine import checkpoint, view
 from control.engine.orders import Outcome, obey
 from control.engine.state import Live, move, take_windows
+from control.errors import StoreBusyError
 from storage import commands
 from storage.journal import Batch, Journal
 from storage.open import Store
+
+log = logging.getLogger("headway.engine")
 
 LONGEST_TICK_S = 2.0  # wall s that one tick makes up at most: a machine that slept does not race
 
@@ -113,11 +117,26 @@ class Loop:
         self.pending.events.append({"kind": kind, "text": text, "sim_s": self.live.now_s, **rest})
 
     def record(self) -> None:
-        """Commit everything since the last commit, with the state to go on from."""
+        """Commit everything since the last commit, with the state to go on from.
+
+        Where the store is locked by another process, or its disk is full, everything waits for the next try.
+        """
+        try:
+            self.commit()
+        except StoreBusyError as error:
+            log.warning("%s; the record waits", error)
+
+    def commit(self) -> None:
+        """One transaction with everything that is pending.
+
+        Raises:
+            StoreBusyError: the store is locked or its disk is full; all stays pending.
+            StoreError, LeaseHeldError: the store is lost to this engine.
+        """
         at = time.time()
         engine = {"pid": os.getpid(), "started_at": self.started_at, "version": self.version}
         payload = view.snapshot(self.live, at, engine, self.tick_ms)
-        waiting, self.pending = self.pending, Pending()
+        waiting = self.pending
         Journal(self.store).commit(
             Batch(
                 at=at,
@@ -131,4 +150,5 @@ class Loop:
                 checkpoint=checkpoint.save(self.live),
             )
         )
+        self.pending = Pending()
         self.seen = None if waiting.outcomes else self.seen
