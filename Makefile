@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 DEMO   ?= demo-mixed
 
-.PHONY: run test setup lint test-e2e test-slow test-vllm test-postgres bench clean
+.PHONY: run test setup lint warm test-e2e test-slow test-vllm test-postgres bench clean
 
 run: setup
 	@$(BIN)/headway up --demo $(DEMO)
@@ -45,13 +45,17 @@ lint: $(VENV)/.ready-dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: lint
+test: lint warm
 	@$(BIN)/python -m pytest -m 'not slow and not bench and not vllm and not postgres'
 
-test-e2e: $(VENV)/.ready-dev
+# Compile the simulator first, with its progress line, rather than inside whichever test comes first.
+warm: $(VENV)/.ready
+	@$(BIN)/headway warm
+
+test-e2e: $(VENV)/.ready-dev warm
 	@$(BIN)/python -m pytest -m e2e
 
-test-slow: $(VENV)/.ready-dev
+test-slow: $(VENV)/.ready-dev warm
 	@$(BIN)/python -m pytest -m slow
 
 test-vllm: $(VENV)/.ready-dev

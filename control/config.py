@@ -17,7 +17,7 @@ class EngineSettings:
     rate: float | None = None  # workflows/s for the trace; None: recorded times
     fleet: str | None = None  # fleet file or built-in name; None: the scenario's
     policy: str = "hexgen"
-    alpha: float = 0.3  # 0 balances the load, 1 takes the fastest GPU
+    alpha: float = 0.5  # 0 balances the load, 1 takes the fastest GPU
     seed: int = 0
     speed: float = 1.0  # simulated s per wall s
     tick_s: float = 0.1  # wall s between looks at the clock and at commands

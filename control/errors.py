@@ -8,6 +8,7 @@ HeadwayError
 │   └── SettingError      a setting out of its bounds
 ├── LeaseHeldError        another engine drives this store
 └── StoreError            the store cannot be opened or is of a newer version
+    └── StoreBusyError    locked by another process, or the disk is full; trying again may help
 """
 
 
@@ -54,3 +55,7 @@ class StoreError(HeadwayError):
     """The store cannot be opened, or was written by a newer Headway."""
 
     exit_code = 4
+
+
+class StoreBusyError(StoreError):
+    """Another process held the store's write lock for too long, or the disk is full; nothing was written."""

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.pool import PoolProxiedConnection
 
-from control.errors import StoreError
+from control.errors import StoreBusyError, StoreError
 from storage.migrate import migrate
 from storage.url import SCHEMES, default_url, parse_url, redact_url
 
@@ -56,8 +56,8 @@ class Store:
     def writing(self) -> Iterator[sa.Connection]:
         """One transaction that holds the write lock from its start; an exception rolls it back.
 
-        Raises StoreError when the database fails, stays locked for BUSY_TIMEOUT_S, or its file was deleted or
-        replaced: SQLite would go on writing to a file that nobody can open any more.
+        Raises StoreBusyError when it stays locked for BUSY_TIMEOUT_S or the disk is full, StoreError when the database
+        fails or its file was deleted or replaced: SQLite would go on writing to a file that nobody can open any more.
         """
         with (
             _one_line(self.url),
@@ -189,7 +189,7 @@ def _one_line(shown: str) -> Iterator[None]:
     except StoreError as error:
         if str(error).startswith(shown):
             raise
-        raise StoreError(f"{shown}: {error}") from error
+        raise type(error)(f"{shown}: {error}") from error
     except exc.NoSuchModuleError as error:
         raise StoreError(f"{shown}: unknown kind of database; accepted: {SCHEMES}") from error
     except ModuleNotFoundError as error:
@@ -199,4 +199,6 @@ def _one_line(shown: str) -> Iterator[None]:
         reason = (str(cause).splitlines() or [type(cause).__name__])[0]
         unwritable = "unable to open" in reason or "readonly" in reason
         hint = "; its folder must exist and be writable" if unwritable else ""
-        raise StoreError(f"{shown}: {reason}{hint}") from error
+        passing = "locked" in reason or "disk is full" in reason
+        kind = StoreBusyError if passing else StoreError
+        raise kind(f"{shown}: {reason}{hint}") from error

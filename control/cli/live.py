@@ -19,7 +19,7 @@ db_option = click.option(
 @click.option("--rate", type=float, help="Workflows per second for --trace. Absent: recorded times.")
 @click.option("--fleet", help="Fleet file or built-in name. Default: the scenario's.")
 @click.option("--policy", default="hexgen", show_default=True)
-@click.option("--alpha", type=float, default=0.3, show_default=True)
+@click.option("--alpha", type=float, default=0.5, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--speed", type=float, default=1.0, show_default=True, help="Simulated seconds per second.")
 @click.option("--fresh", is_flag=True, help="Do not go on from the state the store holds.")
@@ -58,7 +58,7 @@ def dashboard(db: str | None, port: int | None, host: str, headless: bool) -> in
 @click.option("--speed", type=float, help="Simulated seconds per second.  [default: 1]")
 @click.option("--seed", type=int, help="Seed of all randomness.  [default: 0]")
 @click.option("--policy", help="Scheduling policy to start with.  [default: hexgen]")
-@click.option("--alpha", type=float, help="Alpha to start with.  [default: 0.3]")
+@click.option("--alpha", type=float, help="Alpha to start with.  [default: 0.5]")
 @click.option("--fresh", is_flag=True, help="Do not go on from the state the store holds.")
 def up(db: str | None, port: int | None, host: str, headless: bool, fresh: bool, **settings: Any) -> int:
     """Open the live dashboard: an engine and a dashboard, one command; ctrl-C ends both."""

@@ -1,5 +1,6 @@
 """The processes of `headway up`: started, watched, started again when they die, ended together."""
 
+import errno
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from control.errors import SettingError
 
 FIRST_PORT = 8501
 GRACE_S = 8.0  # wall s a process gets to end by itself
+SETTLED_S = 2.0  # an engine that cannot use its store has ended by then
 QUICK_DEATH_S = 5.0  # a process that lives less long counts as failing
 MOST_QUICK_DEATHS = 3
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -104,7 +106,9 @@ def is_free(host: str, port: int) -> bool:
             probe.bind((host, port))
     except socket.gaierror as error:
         raise SettingError(f"--host = {host!r}: expected an address of this machine") from error
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise SettingError(f"--host = {host!r}: expected an address of this machine") from error
         return False
     return True
 
@@ -132,7 +136,7 @@ class Supervisor:
 
     def announce(self) -> None:
         """Print the URL as soon as the dashboard answers."""
-        while not self.stopping and not answers(self.url):
+        while not self.stopping and not (answers(self.url) and self.settled()):
             if any(part.died() is not None for part in self.parts):
                 return
             time.sleep(0.1)
@@ -140,6 +144,10 @@ class Supervisor:
             click.echo(f"Headway is live at {self.url}  (ctrl-C ends it)")
             if not self.headless:
                 webbrowser.open(self.url)
+
+    def settled(self) -> bool:
+        """Whether every part has lived long enough to have found what it needs."""
+        return all(time.monotonic() - part.started > SETTLED_S for part in self.parts)
 
     def watch(self) -> int:
         """Start parts again when they die; give up on one that dies at once, again and again."""
@@ -155,7 +163,7 @@ class Supervisor:
         """Start a dead part again; the exit code to end with where that is of no use."""
         quick = time.monotonic() - part.started < QUICK_DEATH_S
         part.quick_deaths = part.quick_deaths + 1 if quick else 0
-        if code in (2, 3, 4) or part.quick_deaths >= MOST_QUICK_DEATHS:
+        if (quick and code in (2, 3, 4)) or part.quick_deaths >= MOST_QUICK_DEATHS:
             click.echo(f"the {part.name} ended with exit code {code}; giving up", err=True)
             return code if code > 0 else 1
         click.echo(f"the {part.name} ended unexpectedly (exit code {code}); starting it again", err=True)

@@ -6,6 +6,7 @@ commands' outcomes, checkpoint) is committed in one transaction, so a killed eng
 a command acts exactly once: either its outcome and its effect are both in the store, or neither is.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -19,10 +20,13 @@ from control.engine.history import History
 from control.engine.orders import Outcome, obey
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
+from control.errors import StoreBusyError
 from control.tuning.decide import Promise, TunerSettings
 from storage import commands, runs
 from storage.journal import Batch, Journal
 from storage.open import Store
+
+log = logging.getLogger("headway.engine")
 
 LONGEST_TICK_S = 2.0  # wall s that one tick makes up at most: a machine that slept does not race
 
@@ -110,7 +114,7 @@ class Loop:
         self.may_tune = True
 
     def tune(self) -> None:
-        """Begin a tuning run that is due, take up one that has ended, judge the last change."""
+        """Begin a tuning run that is due, and follow up on those before."""
         if self.may_tune or self.live.tune_wanted:
             self.may_tune = False
             trigger = self.tuner.trigger(self.live, self.history)
@@ -118,6 +122,13 @@ class Loop:
                 why_not = self.tuner.start(self.live, self.history, trigger)
                 if why_not and trigger == "button":
                     self.event("tuning", f"tuning cannot run: {why_not}")
+        try:
+            self.follow_up()
+        except StoreBusyError as error:
+            log.warning("%s; a tuning result is not kept", error)
+
+    def follow_up(self) -> None:
+        """Take up a tuning run that has ended; judge the last change once its window is over."""
         ended = self.tuner.poll(self.live)
         if ended is not None:
             self.take_up(ended)
@@ -176,13 +187,28 @@ class Loop:
         self.pending.events.append({"kind": kind, "text": text, "sim_s": self.live.now_s, **rest})
 
     def record(self) -> None:
-        """Commit everything since the last commit, with the state to go on from."""
+        """Commit everything since the last commit, with the state to go on from.
+
+        Where the store is locked by another process, or its disk is full, everything waits for the next try.
+        """
+        try:
+            self.commit()
+        except StoreBusyError as error:
+            log.warning("%s; the record waits", error)
+
+    def commit(self) -> None:
+        """One transaction with everything that is pending.
+
+        Raises:
+            StoreBusyError: the store is locked or its disk is full; all stays pending.
+            StoreError, LeaseHeldError: the store is lost to this engine.
+        """
         at = time.time()
         engine = {"pid": os.getpid(), "started_at": self.started_at, "version": self.version}
         payload = view.snapshot(self.live, at, engine, self.tick_ms)
         stamp = {"at": at, "sim_s": self.live.now_s}
         self.history.keep_state(self.live)
-        waiting, self.pending = self.pending, Pending()
+        waiting = self.pending
         Journal(self.store).commit(
             Batch(
                 at=at,
@@ -197,4 +223,5 @@ class Loop:
                 detail=detail(self.live, self.books, self.tuner.status(self.live)) | stamp,
             )
         )
+        self.pending = Pending()
         self.seen = None if waiting.outcomes else self.seen

@@ -1,5 +1,6 @@
 """Checks on one table of a fleet file: known keys, right types, values in bounds."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,6 +8,9 @@ from control.errors import FleetError
 from control.model.catalogue import suggestion
 from control.model.hardware import gpu_names, model_names
 
+#: What an instance may be called: it is shown in tables, charts and addresses.
+NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
+RESERVED = "fleet"  # the whole, where samples are kept by name
 ROLES = ("mixed", "prefill", "decode")
 
 #: Bounds of the numeric keys, both ends allowed; a key whose bounds are whole numbers takes whole numbers.
@@ -47,8 +51,9 @@ def checked_table(table: Mapping[str, Any], accepted: list[str], at: str) -> dic
             _check_number(key, value, at)
         elif key == "prefix_caching" and not isinstance(value, bool):
             raise FleetError(f"{at}: {key} = {value!r}: true or false is accepted")
-        elif key == "name" and (not isinstance(value, str) or not value.strip()):
-            raise FleetError(f"{at}: name = {value!r}: a non-empty string is accepted")
+        elif key == "name" and not (isinstance(value, str) and NAME.fullmatch(value) and value != RESERVED):
+            allowed = f"1 to 40 letters, digits, '.', '_' or '-' are accepted; not {RESERVED!r}"
+            raise FleetError(f"{at}: name = {value!r}: {allowed}")
     return {key: float(value) if _is_real(key) else value for key, value in table.items()}
 
 

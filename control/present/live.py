@@ -39,9 +39,9 @@ _STATIC = ("name", "gpu", "model", "provenance", "max_num_seqs", "kv_capacity_to
 class Limits:
     """Where a number turns amber or red; the charts draw `debt_s` as a dashed line."""
 
-    attainment_amber: float = 0.99  # share of workflows within their SLO
-    attainment_red: float = 0.95
-    debt_s: float = 240.0  # s of positive SLO debt over the fleet
+    attainment_amber: float = 0.9  # share of workflows within their SLO
+    attainment_red: float = 0.7
+    debt_s: float = 600.0  # s of positive SLO debt over the fleet
     kv_amber: float = 0.85  # share of the KV cache in use
     kv_red: float = 0.95
     stale_s: float = 3.0  # age of the data, s

@@ -9,7 +9,8 @@ from control.present.units import quantity
 #: Kinds whose effect reaches requests in flight: asked about once.
 CONFIRMED = frozenset({"drain", "kill"})
 
-_INVERSE = {"drain": "undrain", "undrain": "drain", "kill": "revive", "revive": "kill", "pause": "resume"}
+#: What undoes a command. A revival has no undo: it would kill, unasked.
+_INVERSE = {"drain": "undrain", "undrain": "drain", "kill": "revive", "pause": "resume"}
 _INVERSE["resume"] = "pause"
 _VALUED = frozenset({"alpha", "policy", "speed", "load_scale"})
 _TARGETED = frozenset({"drain", "undrain", "kill", "revive"})

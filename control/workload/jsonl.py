@@ -77,6 +77,8 @@ def label(path: str, line: int, fields: Fields, name: str) -> str:
     value = _given(path, line, fields, name)
     if not isinstance(value, str) or not value.strip():
         raise TraceError(path, line, f"{name} = {shorten(value)}: expected a name in quotes")
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise TraceError(path, line, f"{name} = {shorten(value)}: expected whole characters, not half of a pair")
     return value
 
 

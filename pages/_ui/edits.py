@@ -33,8 +33,14 @@ def draft(field: str) -> Any:
     return st.session_state.get(key(field), st.session_state.get(f"{field}_base"))
 
 
+def own(field: str) -> Any:
+    """The value this viewer submitted last and that has not settled yet, None without one."""
+    return st.session_state.get(f"{field}_own")
+
+
 def reset(field: str, applied: Any) -> None:
     """Forget the draft and show `applied`."""
+    st.session_state[f"{field}_own"] = None
     st.session_state[f"{field}_base"] = applied
     st.session_state[f"{field}_round"] = st.session_state.get(f"{field}_round", 0) + 1
 
@@ -45,7 +51,11 @@ def follow(field: str, applied: Any, wanted: bool) -> bool:
     `wanted`: the draft is still being edited or its command is pending, so it is kept.
     """
     started, current = base(field, applied), draft(field)
+    if own(field) == applied and current != applied:
+        st.session_state[f"{field}_base"] = started = applied  # our own command came through meanwhile
+        st.session_state[f"{field}_own"] = None
     if current == applied:
+        st.session_state[f"{field}_own"] = None
         st.session_state[f"{field}_base"] = applied
         return bool(started != applied)
     if current != started and wanted:
@@ -70,7 +80,12 @@ def problem() -> str:
 
 
 def submit_draft(field: str) -> None:
-    """Submit a field's draft with its base as the expected old value, where they differ."""
+    """Submit a field's draft where it differs from its base.
+
+    The expected old value is the viewer's own command before, if that is still on its way, else the base.
+    """
     started, current = st.session_state[f"{field}_base"], draft(field)
-    if current != started:
-        submit(field, current, started)
+    waiting = own(field)
+    if current != (started if waiting is None else waiting):
+        submit(field, current, started if waiting is None else waiting)
+        st.session_state[f"{field}_own"] = current

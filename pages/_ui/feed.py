@@ -76,14 +76,16 @@ class Feed:
         row = live.row_of_snapshot(payload)
         while self._rows and self._rows[-1].seq == 0 and self._rows[-1].at >= row.at - 0.5:
             self._rows.pop()
-        self._rows.append(row)
+        if payload["instances"]:  # an engine that compiles has nothing to draw yet
+            self._rows.append(row)
         self._payload, self._seq = payload, row.seq
 
     def _events(self, now: float) -> None:
-        """Marks are tagged with the seq of the rows they come with, so that each viewer gets them once."""
-        events = readers.events(self._store, now - LONGEST_S, 200)
-        for mark in marks_of(events):
-            self._marks.setdefault(mark.id, (self._seq + 1, mark))
+        """Marks are tagged with the seq of the rows they come with: each viewer gets each, and its changes, once."""
+        known, self._marks = self._marks, {}
+        for mark in marks_of(readers.events(self._store, now - LONGEST_S, 200)):
+            tag, before = known.get(mark.id, (self._seq + 1, mark))
+            self._marks[mark.id] = (tag, mark) if before == mark else (self._seq + 1, mark)
 
     def _serialised(self, since: int, window_s: float) -> bytes:
         full = since <= 0 or since > self._seq

@@ -79,11 +79,13 @@ def check_commands(store: Store, ids: list[int]) -> None:
 
 
 def check_record(store: Store, downs: list[float]) -> None:
-    """No workflow ended twice, no call was placed twice at one time, and samples lack only the down times."""
+    """No workflow ended twice, no placement was recorded by two commits, and samples lack only the down times."""
     ended = readers.workflows(store, 1_000_000)
     assert len({row["id"] for row in ended}) == len(ended) > 50
-    placed = [(row["call"], row["sim_s"], row["instance"]) for row in readers.decisions(store, 1_000_000)]
-    assert len(set(placed)) == len(placed)
+    placed: dict[tuple[int, float, str], set[float]] = {}
+    for row in readers.decisions(store, 1_000_000):
+        placed.setdefault((row["call"], row["sim_s"], row["instance"]), set()).add(row["at"])
+    assert all(len(commits) == 1 for commits in placed.values())  # an operator may bounce a call within an instant
     at = readers.samples(store, "fleet", 0.0, 1)["at"]
     for before, after in pairwise(at):
         killed = [down for down in downs if before <= down <= after]

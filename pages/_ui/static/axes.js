@@ -1,6 +1,6 @@
 // Axes, marks and labels of a live chart: everything around the data.
 
-import { axisTime, measure, number } from "./format.js";
+import { axisTime, compact, measure, number } from "./format.js";
 import { labels, spread } from "./marks.js";
 import { isLarge, seriesOf, valueAt } from "./series.js";
 
@@ -34,7 +34,7 @@ function timeAxis(feed, theme, range, width) {
 function valueAxis(theme, top) {
   const ticks = [0, 1, 2, 3, 4].map((i) => (top / 4) * i);
   return {
-    range: [0, top], fixedrange: true, tickvals: ticks, ticktext: ticks.map((t) => number(t)), gridcolor: theme.grid, zeroline: false,
+    range: [0, top], fixedrange: true, tickvals: ticks, ticktext: ticks.map((t) => compact(t)), gridcolor: theme.grid, zeroline: false,
   };
 }
 

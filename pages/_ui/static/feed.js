@@ -62,6 +62,11 @@ export class Feed {
     return this.static ? this.ageAtAnswer + (performance.now() - this.answeredAt) / 1000 : null;
   }
 
+  /** Time since the dashboard's server answered last, s. */
+  silence() {
+    return (performance.now() - this.answeredAt) / 1000;
+  }
+
   tick() {
     this.prune();
     for (const view of this.views) view.status(this);

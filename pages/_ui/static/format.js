@@ -15,6 +15,17 @@ export function number(value, digits = 3) {
   }));
 }
 
+/** An axis tick: short enough for the margin, with an SI prefix from 10,000 and below 0.01. */
+export function compact(value) {
+  const size = Math.abs(value);
+  if (size >= 10000) {
+    const [step, prefix] = STEPS.find(([s]) => size >= s);
+    return number(value / step) + prefix;
+  }
+  if (size && size < 0.01) return `${number(value * 1e3)}m`;
+  return number(value);
+}
+
 /** A measured value: always three significant digits, so that a figure keeps its width. */
 export function measure(value) {
   const plain = value === null || value === undefined || !Number.isFinite(value) || value === 0 || Math.abs(value) >= 100;

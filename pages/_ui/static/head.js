@@ -9,12 +9,12 @@ const SPARK_H = 26;
 
 /** label, column, unit, line below (now, limits), breach (value, limits) -> "", "amber" or "red". */
 const TILES = [
-  ["P95 latency", "p95_s", "s", (n) => `P50 ${text(n.p50_s, "s")}, window ${number(n.window_s / 60)} min`, () => ""],
+  ["P95 latency", "p95_s", "s", (n) => `P50 ${text(n.p50_s, "s")}, last ${number(n.window_s / 60)} min sim`, () => ""],
   ["SLO attainment", "slo_attainment", "%", (n, l) => `target ${text(l.attainment_amber, "%")}`, attainment],
   ["SLO debt", "slo_debt_s", "s", (n, l) => `limit ${text(l.debt_s, "s")}`, (v, l) => (v > l.debt_s ? "red" : v > 0.8 * l.debt_s ? "amber" : "")],
-  ["Throughput", "throughput_wps", "wf/s", (n) => `${text(n.tokens_per_s, "tokens/s")}`, () => ""],
+  ["Throughput", "throughput_wps", "wf/s", (n) => `${text(n.tokens_per_s, "tokens/s")} generated`, () => ""],
   ["Queued", "queued", "calls", (n) => `${number(n.running)} running, ${number(n.active_workflows)} workflows`, () => ""],
-  ["Energy yield", "tokens_per_joule", "tokens/J", power, () => ""],
+  ["Context per joule", "tokens_per_joule", "tokens/J", power, () => ""],
 ];
 
 function attainment(value, limits) {
@@ -109,6 +109,9 @@ export function health(feed) {
   const limits = feed.static.limits;
   const old = age < 600 ? `${Math.floor(age)} s` : text(age, "s");
   if (feed.now.state === "compiling") return ["wait", "compiling", "The engine compiles its kernels; it goes on by itself."];
+  if (feed.silence() >= limits.stale_s && feed.ageAtAnswer < limits.stale_s && feed.reachable) {
+    return ["amber", `waiting ${old}`, "The dashboard's server is slow to answer. The last data is kept."];
+  }
   if (!feed.reachable && age >= limits.stale_s) return ["red", `no answer ${old}`, "The dashboard's server does not answer. The last data is kept; trying again."];
   if (age >= limits.down_s) return ["red", `engine down ${old}`, "No news from the engine. The last data is kept. Start it again: headway engine"];
   if (age >= limits.stale_s) return ["amber", `late ${old}`, ""];
