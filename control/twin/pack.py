@@ -1,5 +1,7 @@
 """Build a world: a fleet, a workload and a policy as the tables a run moves."""
 
+from typing import Any
+
 import numpy as np
 
 from control.errors import SettingError
@@ -189,10 +191,11 @@ def refresh_steps(costs: Costs, instances: Table, steps: Table) -> None:
         refresh_step(costs, instances, steps, k)
 
 
-def clock_table(workload: Workload, exact: bool) -> Table:
-    """The clock at zero."""
+def clock_table(workload: Workload, exact: bool, pool: int) -> Table:
+    """The clock at zero; the `pool` entries for prefixes are all unused."""
     clock = np.zeros(1, CLOCK)
     clock["exact"] = int(exact)
+    clock["n_free_prefixes"] = pool
     clock["n_shared"] = workload.n_shared
     clock["first_arrival_s"] = workload.workflows["arrival_s"][0] if len(workload.workflows) else 0.0
     return clock
@@ -236,11 +239,8 @@ def build_world(
     fill_slos(workload, workflows, calls, costs, instances, steps)
     n, keys = len(instances), workload.n_shared + workload.n_streams
     pool = prefix_pool(n, keys, len(calls))
-    seats = int(instances["max_num_seqs"].max())
-    clock = clock_table(workload, exact)
-    clock["n_free_prefixes"] = pool
     return World(
-        clock=clock,
+        clock=clock_table(workload, exact, pool),
         policy=policy_table(policy, alpha, form, aging_s),
         costs=costs,
         instances=instances,
@@ -252,19 +252,27 @@ def build_world(
         remaining=np.zeros((len(workflows), len(steps))),
         counters=np.zeros((n, max(len(workflows), 1)), COUNTER),
         meters=np.zeros((n, len(workload.tenants))),
-        running=np.full((n, seats), -1, np.int64),
         prefixes=np.zeros(pool, PREFIX),
         free_prefixes=np.arange(pool)[::-1].copy(),
         slots=np.full((n, max(keys, 1)), -1, np.int64),
-        runs=new_heap(n),
         timers=new_heap(max(len(workflows), 1)),
-        dirty=np.zeros(n, np.int64),
-        ended=np.zeros(seats, np.int64),
-        t_comp_s=np.zeros(n),
-        scores=np.zeros(n),
         counts=np.zeros(len(steps)),
         journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
+        **idle_arrays(instances),
     )
+
+
+def idle_arrays(instances: Table) -> dict[str, Any]:
+    """What runs on the instances, all of them empty, and scratch space by instance and by seat."""
+    n, seats = len(instances), int(instances["max_num_seqs"].max())
+    return {
+        "running": np.full((n, seats), -1, np.int64),
+        "runs": new_heap(n),
+        "dirty": np.zeros(n, np.int64),
+        "ended": np.zeros(seats, np.int64),
+        "t_comp_s": np.zeros(n),
+        "scores": np.zeros(n),
+    }
 
 
 def fill_slos(workload: Workload, workflows: Table, calls: Table, costs: Costs, instances: Table, steps: Table) -> None:
