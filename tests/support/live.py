@@ -11,8 +11,8 @@ from control.engine import checkpoint, view
 from control.engine.detail import Books
 from control.engine.source import Source
 from control.engine.state import Live, move, start, take_windows
-from control.model.fleet import Fleet
 from control.metrics.ledger import debts_s, planned_s
+from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.codes import BROKEN, DECODE, DONE, PREFILL, WAITING
 from control.twin.simulate import simulate
