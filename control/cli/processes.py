@@ -13,13 +13,16 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
+import orjson
 
 from control.errors import SettingError
 
 FIRST_PORT = 8501
 GRACE_S = 8.0  # wall s a process gets to end by itself
+LIVE_STATES = ("running", "paused", "finished")
 SETTLED_S = 2.0  # an engine that cannot use its store has ended by then
 QUICK_DEATH_S = 5.0  # a process that lives less long counts as failing
 MOST_QUICK_DEATHS = 3
@@ -135,15 +138,31 @@ class Supervisor:
             self.end_all()
 
     def announce(self) -> None:
-        """Print the URL as soon as the dashboard answers."""
-        while not self.stopping and not (answers(self.url) and self.settled()):
+        """Print the URL once the page is worth opening; say so where the engine has to compile first."""
+        told = False
+        while not self.stopping and not self.is_worth_opening():
             if any(part.died() is not None for part in self.parts):
                 return
-            time.sleep(0.1)
+            if not told and self.state() == "compiling":
+                click.echo(f"{self.url} opens soon: the simulator compiles first (once, about a minute)", err=True)
+                told = True
+            time.sleep(0.2)
         if not self.stopping:
             click.echo(f"Headway is live at {self.url}  (ctrl-C ends it)")
             if not self.headless:
                 webbrowser.open(self.url)
+
+    def state(self) -> str | None:
+        """What the engine is doing, as the dashboard's health route says; None while that does not answer."""
+        health = answer(self.url)
+        return None if health is None else str(health.get("state"))
+
+    def is_worth_opening(self) -> bool:
+        """Whether the dashboard answers and, where the engine is ours too, shows what that engine does."""
+        if not self.settled():
+            return False
+        with_engine = any(part.name == "engine" for part in self.parts)
+        return self.state() in LIVE_STATES if with_engine else answer(self.url) is not None
 
     def settled(self) -> bool:
         """Whether every part has lived long enough to have found what it needs."""
@@ -185,12 +204,13 @@ class Supervisor:
                 process.wait()
 
 
-def answers(url: str) -> bool:
-    """Whether the dashboard's health route answers."""
+def answer(url: str) -> dict[str, Any] | None:
+    """What the dashboard's health route says, {} where it has a complaint; None while it does not answer."""
     try:
         with urllib.request.urlopen(f"{url}/api/health", timeout=1.0) as response:
-            return bool(response.status == 200)
-    except urllib.error.HTTPError:
-        return True
+            health: dict[str, Any] = orjson.loads(response.read())
+            return health
+    except (urllib.error.HTTPError, orjson.JSONDecodeError):
+        return {}
     except OSError:
-        return False
+        return None

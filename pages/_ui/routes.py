@@ -46,10 +46,13 @@ def health(request: Request) -> Response:
     try:
         newest, holder = readers.latest_snapshot(store()), lease.holder(store())
     except StoreError as error:
-        return _json(503, {"store": "unreadable", "reason": str(error), "engine": "unknown", "age_s": None})
+        return _json(
+            503, {"store": "unreadable", "reason": str(error), "engine": "unknown", "age_s": None, "state": None}
+        )
     age = None if newest is None else round(max(0.0, time.time() - newest["at"]), 2)
     up = holder is not None and holder["age_s"] < Limits().down_s
-    return _json(200, {"store": "ok", "engine": "up" if up else "down", "age_s": age})
+    state = newest["payload"]["engine"].get("state") if newest is not None and up else None
+    return _json(200, {"store": "ok", "engine": "up" if up else "down", "age_s": age, "state": state})
 
 
 def plotly_js(request: Request) -> Response:

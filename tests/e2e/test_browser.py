@@ -84,15 +84,27 @@ def test_alpha_moved_with_the_keyboard_is_applied(shown: Page, store: Store) -> 
     move_alpha(shown, 7)
     shown.get_by_role("button", name="Apply").click()
     expect(command_state(shown)).to_contain_text("applied", timeout=15_000)
-    expect(command_state(shown)).to_contain_text("Applied α 0.37")
+    expect(command_state(shown)).to_contain_text("Applied α 0.57")
     (row,) = commands.recent(store, 9)
-    assert (row["kind"], row["payload"], row["expected"], row["state"]) == ("alpha", {"alpha": 0.37}, 0.3, "applied")
+    assert (row["kind"], row["payload"], row["expected"], row["state"]) == ("alpha", {"alpha": 0.57}, 0.5, "applied")
     (event,) = [event for event in readers.events(store, 0.0, 99) if event["command_id"] == row["id"]]
-    assert (event["kind"], event["old"], event["new"]) == ("alpha", 0.3, 0.37)
-    until(lambda: readers.decisions(store, 1)[0]["alpha"] == 0.37, "a decision under the new alpha", 10.0)
+    assert (event["kind"], event["old"], event["new"]) == ("alpha", 0.5, 0.57)
+    until(lambda: readers.decisions(store, 1)[0]["alpha"] == 0.57, "a decision under the new alpha", 10.0)
     after = [made for made in readers.decisions(store, 10_000) if made["sim_s"] > row["sim_s"]]
-    assert {made["alpha"] for made in after} == {0.37}
-    expect(shown.locator(".st-key-panel-changes")).to_contain_text("α 0.30 → 0.37", timeout=15_000)
+    assert {made["alpha"] for made in after} == {0.57}
+    expect(shown.locator(".st-key-panel-changes")).to_contain_text("α 0.50 → 0.57", timeout=15_000)
+
+
+def test_two_changes_in_quick_succession_are_both_applied(shown: Page, store: Store) -> None:
+    for _ in range(2):
+        move_alpha(shown, 4)
+        shown.wait_for_timeout(300)
+        shown.get_by_role("button", name="Apply").click()
+    until(lambda: len(commands.recent(store, 9)) == 2 and not commands.pending(store), "both commands decided", 20.0)
+    last, first = commands.recent(store, 2)
+    assert [row["state"] for row in (first, last)] == ["applied", "applied"]
+    assert last["expected"] == first["payload"]["alpha"]
+    expect(command_state(shown)).not_to_contain_text("Someone else")
 
 
 def test_a_change_made_elsewhere_meanwhile_refuses_ours(shown: Page, store: Store) -> None:

@@ -40,7 +40,7 @@ def test_live_says_what_it_would_have_accepted(url: str, query: str) -> None:
 
 
 def test_health_tells_a_live_engine_from_none(engine: StandInEngine) -> None:
-    assert body(routes.health(request())) == {"store": "ok", "engine": "up", "age_s": None}
+    assert body(routes.health(request())) == {"store": "ok", "engine": "up", "age_s": None, "state": None}
     engine.tick(time.time() - 30)
     seen = body(routes.health(request()))
     assert seen["engine"] == "down"
