@@ -100,10 +100,22 @@ def close_group(world: World, w: int) -> None:
 
 
 @compiled
+def was_served(world: World, w: int) -> bool:
+    """Whether any call of workflow `w` has completed."""
+    workflow = world.workflows[w]
+    for c in range(workflow["first_call"], workflow["first_call"] + workflow["n_calls"]):
+        if world.calls[c]["state"] == COMPLETED:
+            return True
+    return False
+
+
+@compiled
 def end_workflow(world: World, w: int) -> None:
-    """Workflow `w` ends now: done, or broken with its remaining calls cancelled."""
+    """Workflow `w` ends now: done, or broken with its remaining calls cancelled, or because none was served."""
     workflow, clock = world.workflows[w], world.clock[0]
     end = workflow["first_call"] + workflow["n_calls"]
+    if workflow["cause"] == NO_CAUSE and not was_served(world, w):
+        workflow["cause"] = world.calls[end - 1]["cause"]
     for c in range(workflow["next_call"], end):
         if world.calls[c]["state"] == PLANNED:
             end_call(world, c, CANCELLED, WORKFLOW_ENDED)

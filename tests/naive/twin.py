@@ -145,6 +145,9 @@ class NaiveTwin:
         for group in workflow.coming:
             for call in group:
                 self.end_call(call, CANCELLED, WORKFLOW_ENDED)
+        calls = [call for call in self.calls if self.workflows[call.workflow] is workflow]
+        if workflow.cause == NO_CAUSE and not any(call.state == COMPLETED for call in calls):
+            workflow.cause = calls[-1].cause
         workflow.state = DONE if workflow.cause == NO_CAUSE else BROKEN
         workflow.finished_s = self.now_s
         if workflow.state == DONE:
