@@ -115,7 +115,7 @@ def history(runs: Sequence[Run], clocks: Sequence[str]) -> Table:
         Cell("Time"),
         Cell("Trigger"),
         Cell("α", "num"),
-        Cell("Gain in P95", "num", hint="Expected, with its band"),
+        Cell("Change in P95", "num", hint="Expected, with its band"),
     ]
     heads += [Cell("Predicted", "num"), Cell("Realised", "num"), Cell("Decision"), Cell("Reason")]
     return Table(heads, [_row(run, clock) for run, clock in zip(runs, clocks, strict=True)])

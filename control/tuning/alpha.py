@@ -7,6 +7,7 @@ the gain over the alpha in force, resample by resample.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,7 +124,7 @@ def sweep(
         current: the alpha in force, evaluated too.
         grid: alphas of the first pass, each in [0, 1].
         progress: told the share done, from 0 to 1.
-        workers: threads; the twin runs without the GIL.
+        workers: threads; the twin runs without the GIL. 1: all on the caller's.
 
     Raises:
         SettingError: an empty grid or an alpha outside [0, 1].
@@ -131,7 +132,7 @@ def sweep(
     check_grid(grid)
     first = sorted({*grid, round(current, 6)})
     total = (len(first) + len(FINE)) * len(bases) + 2 * len(fresh)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
         curve = evaluate(bases, first, pool, lambda done: progress(done / total))
         best = curve.alphas[curve.best()]
         second = sorted({round(best + d, 6) for d in FINE if 0.0 <= best + d <= 1.0} - set(first))
@@ -148,13 +149,14 @@ def sweep(
 def evaluate(
     bases: Sequence[tuple[World, int]],
     alphas: Sequence[float],
-    pool: ThreadPoolExecutor,
+    pool: ThreadPoolExecutor | None,
     progress: Callable[[int], None],
 ) -> Curve:
-    """P95 of every alpha on every world."""
+    """P95 of every alpha on every world, on the threads of `pool` or on this one."""
     pairs = [(base, alpha, first) for alpha in alphas for base, first in bases]
     values, events = [], 0
-    for done, (p95_s, n) in enumerate(pool.map(lambda pair: replay_p95_s(*pair), pairs), 1):
+    results = (pool.map if pool else map)(lambda pair: replay_p95_s(*pair), pairs)
+    for done, (p95_s, n) in enumerate(results, 1):
         values.append(p95_s)
         events += n
         progress(done)
