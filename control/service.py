@@ -190,7 +190,7 @@ def drive(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, 
     loop.pending.workflows += lost
     for kind, text in events:
         loop.event(kind, text)
-    jobs = start_jobs(store)
+    jobs = start_jobs(store, loop.consider_tuning)
     log.info("live: %s on %s, seed %d", source.name, fleet.name, source.seed)
     try:
         loop.run()

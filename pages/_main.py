@@ -6,7 +6,15 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 STATIC = HERE / "_ui" / "static"
+#: File and title of each page; its path in the URL is the file's name, the first one's is /.
+PAGES = (("fleet", "Fleet"), ("queues", "Queues"), ("debt", "SLO debt"), ("tuning", "Tuning"))
 
 st.set_page_config(page_title="Headway", page_icon=str(STATIC / "icon.svg"), layout="wide")
-st.html(STATIC / "page.css")
-st.navigation([st.Page(HERE / "fleet.py", title="Fleet", default=True)], position="top").run()
+for sheet in ("page.css", "tables.css"):
+    st.html(STATIC / sheet)
+pages = [st.Page(HERE / f"{name}.py", title=title, default=name == "fleet") for name, title in PAGES]
+current = st.navigation(pages, position="top")
+with st.container(key="phone-nav", horizontal=True, gap="small"):  # where the line on top has no room (page.css)
+    for page in pages:
+        st.page_link(page)
+current.run()

@@ -19,6 +19,8 @@ from storage.tables import COMMAND
 
 #: Largest jump of one "step" command, simulated s.
 MAX_STEP_S = 3600.0
+#: What the tuner may do with a better alpha: nothing, propose it, apply it.
+MODES = ("off", "suggest", "auto")
 #: Longest name of an author, policy or instance, characters.
 MAX_NAME = 200
 
@@ -35,8 +37,9 @@ def submit(
 
     Payloads by kind: alpha {"alpha": 0..1}; policy {"policy": name}; speed {"speed": 0.1..60};
     load_scale {"load_scale": 0..3}; step {"step_s": above 0, to 3600 simulated s}; drain, undrain, kill,
-    revive {"instance": name}; pause, resume {}. `expected` is the old value the author saw: the engine
-    refuses the command if it has changed since. `undo_of` is the id of the command this one takes back.
+    revive {"instance": name}; tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
+    {}. `expected` is the old value the author saw: the engine refuses the command if it has changed since.
+    `undo_of` is the id of the command this one takes back.
     Raises SettingError on any other kind, key or value.
     """
     row = {
@@ -111,6 +114,12 @@ def _within(low: float, high: float, above: bool = False) -> Callable[[str, Any]
     return check
 
 
+def _mode(what: str, value: Any) -> str:
+    if value not in MODES:
+        raise SettingError(f"{what}: {value!r} is no mode; accepted: {', '.join(MODES)}")
+    return str(value)
+
+
 _INSTANCE: dict[str, Callable[[str, Any], Any]] = {"instance": _name}
 #: kind -> key -> check of its value.
 _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
@@ -125,6 +134,9 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "undrain": _INSTANCE,
     "kill": _INSTANCE,
     "revive": _INSTANCE,
+    "tune": {},
+    "tuning_mode": {"mode": _mode},
+    "release_alpha": {},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

@@ -17,12 +17,12 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from control.errors import SettingError
 from storage import lease
 from storage.open import Store
-from storage.tables import CHECKPOINT, COMMAND, DECISION, EVENT, META, SAMPLE, SNAPSHOT, WORKFLOW
+from storage.tables import CHECKPOINT, COMMAND, DECISION, DETAIL, EVENT, META, SAMPLE, SNAPSHOT, WORKFLOW
 
 Row = dict[str, Any]
 
 #: What makes a row the same row, in tables where a second one replaces the first.
-_KEYS = {SAMPLE: ("resolution_s", "at", "scope"), CHECKPOINT: ("id",), META: ("key",)}
+_KEYS = {SAMPLE: ("resolution_s", "at", "scope"), CHECKPOINT: ("id",), DETAIL: ("id",), META: ("key",)}
 
 
 @dataclass
@@ -42,6 +42,7 @@ class Batch:
     events: list[Row] = field(default_factory=list)
     outcomes: list[Row] = field(default_factory=list)
     checkpoint: bytes | None = None
+    detail: Row | None = None  # replaces the one before; gets the snapshot's "seq" too
     meta: dict[str, str] = field(default_factory=dict)  # facts of the store to set, e.g. {"fleet": ...}
 
 
@@ -148,6 +149,9 @@ def _keep_state(connection: sa.Connection, batch: Batch) -> None:
         seq = (newest or 0) + 1
         payload = orjson.dumps({**batch.snapshot, "seq": seq}, option=orjson.OPT_SERIALIZE_NUMPY)
         connection.execute(sa.insert(SNAPSHOT), [{"seq": seq, "payload": payload, **stamp}])
+        if batch.detail is not None:
+            payload = orjson.dumps({**batch.detail, "seq": seq}, option=orjson.OPT_SERIALIZE_NUMPY)
+            connection.execute(_insert(DETAIL, connection.dialect.name), [{"id": 1, "payload": payload, **stamp}])
     if batch.checkpoint is not None:
         row = {"id": 1, "payload": batch.checkpoint, **stamp}
         connection.execute(_insert(CHECKPOINT, connection.dialect.name), [row])

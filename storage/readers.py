@@ -12,7 +12,7 @@ import orjson
 import sqlalchemy as sa
 
 from storage.open import Store
-from storage.tables import DECISION, EVENT, MEASURES, META, SAMPLE, SNAPSHOT, WORKFLOW
+from storage.tables import DECISION, DETAIL, EVENT, MEASURES, META, SAMPLE, SNAPSHOT, WORKFLOW
 
 Columns = dict[str, npt.NDArray[Any]]
 #: A chart gets at most about this many points a line.
@@ -87,14 +87,29 @@ def workflows(
     tenant: str | None = None,
     late_only: bool = False,
 ) -> list[dict[str, Any]]:
-    """The newest `limit` finished workflows, filtered where asked; `late_only`: with a debt above 0 s."""
-    query = sa.select(WORKFLOW)
+    """The newest `limit` finished workflows, without their timelines; `late_only`: with a debt above 0 s."""
+    query = sa.select(*(column for column in WORKFLOW.c if column.name != "timeline"))
     for column, wanted in ((WORKFLOW.c.state, state), (WORKFLOW.c.kind, kind), (WORKFLOW.c.tenant, tenant)):
         if wanted is not None:
             query = query.where(column == wanted)
     if late_only:
         query = query.where(WORKFLOW.c.debt_s > 0)
     return _dicts(store, query.order_by(WORKFLOW.c.seq.desc()).limit(limit))
+
+
+def workflow(store: Store, number: int) -> dict[str, Any] | None:
+    """The newest finished workflow of that number, with its timeline; None where there is none."""
+    query = sa.select(WORKFLOW).where(WORKFLOW.c.id == number).order_by(WORKFLOW.c.seq.desc()).limit(1)
+    rows = _dicts(store, query)
+    return rows[0] if rows else None
+
+
+def detail(store: Store) -> dict[str, Any] | None:
+    """Queues, ledger, active workflows and the tuner as of the newest snapshot; None before the first."""
+    with store.reading() as connection:
+        payload = connection.execute(sa.select(DETAIL.c.payload)).scalar()
+    found: dict[str, Any] | None = None if payload is None else orjson.loads(payload)
+    return found
 
 
 def fleet_summary(store: Store, since_at: float = 0.0) -> dict[str, Any]:

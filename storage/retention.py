@@ -5,7 +5,9 @@
 | samples of 1 s        | 30 min              | 10 s         |
 | samples of 10 s       | 24 h                | 60 s         |
 | samples of 60 s       | 30 days             |              |
-| decisions, workflows  | 24 h                |              |
+| decisions             | 24 h, newest 200,000 |             |
+| workflows             | 24 h, newest 50,000 |              |
+| timelines of workflows | the newest 5,000   |              |
 | events                | 30 days             |              |
 | snapshots             | the newest 900      |              |
 | commands, runs        | for good            |              |
@@ -27,6 +29,7 @@ HOUR_S, DAY_S = 3600.0, 86400.0
 #: resolution of samples, s -> how long they are kept, s.
 SAMPLE_AGE_S = {1: HOUR_S / 2, 10: DAY_S, 60: 30 * DAY_S}
 SNAPSHOTS_KEPT = 900
+DECISIONS_KEPT, WORKFLOWS_KEPT, TIMELINES_KEPT = 200_000, 50_000, 5_000
 #: A journal commit may arrive this much after its tick, s; an interval is complete only then.
 GRACE_S = 2.0
 #: Bounds of one call: coarse intervals per resolution, rows per table, rows in one transaction.
@@ -47,7 +50,9 @@ def roll_up(store: Store, now: float) -> int:
     deleted += _forget_samples(store, 60, now - SAMPLE_AGE_S[60])
     for table, age_s in ((DECISION, DAY_S), (WORKFLOW, DAY_S), (EVENT, 30 * DAY_S)):
         deleted += _delete(store, table, table.c.at < now - age_s)
-    return written_10 + written_60 + deleted + _forget_snapshots(store)
+    for table, kept in ((SNAPSHOT, SNAPSHOTS_KEPT), (DECISION, DECISIONS_KEPT), (WORKFLOW, WORKFLOWS_KEPT)):
+        deleted += _forget_beyond(store, table, kept)
+    return written_10 + written_60 + deleted + _forget_timelines(store)
 
 
 def _fold(store: Store, fine: int, coarse: int, until: float) -> tuple[float, int]:
@@ -96,10 +101,23 @@ def _forget_samples(store: Store, resolution_s: int, before: float) -> int:
     return _delete(store, SAMPLE, sa.and_(SAMPLE.c.resolution_s == resolution_s, SAMPLE.c.at < before))
 
 
-def _forget_snapshots(store: Store) -> int:
+def _forget_beyond(store: Store, table: sa.Table, kept: int) -> int:
+    """Delete all but the newest `kept` rows."""
+    key = next(iter(table.primary_key.columns))
     with store.reading() as connection:
-        newest = connection.execute(sa.select(sa.func.max(SNAPSHOT.c.seq))).scalar() or 0
-    return _delete(store, SNAPSHOT, SNAPSHOT.c.seq <= newest - SNAPSHOTS_KEPT)
+        newest = connection.execute(sa.select(sa.func.max(key))).scalar() or 0
+    return _delete(store, table, key <= newest - kept)
+
+
+def _forget_timelines(store: Store) -> int:
+    """Clear the timelines of all but the newest workflows; the rows stay."""
+    with store.reading() as connection:
+        newest = connection.execute(sa.select(sa.func.max(WORKFLOW.c.seq))).scalar() or 0
+    old = sa.and_(WORKFLOW.c.seq <= newest - TIMELINES_KEPT, WORKFLOW.c.timeline.is_not(None))
+    doomed = sa.select(WORKFLOW.c.seq).where(old).limit(DELETED_AT_ONCE)
+    with store.writing() as connection:
+        cleared = sa.update(WORKFLOW).where(WORKFLOW.c.seq.in_(doomed)).values(timeline=sa.null())
+        return connection.execute(cleared).rowcount
 
 
 def _delete(store: Store, table: sa.Table, which: sa.ColumnElement[bool]) -> int:

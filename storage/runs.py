@@ -31,9 +31,9 @@ def get(store: Store, run_id: int) -> dict[str, Any] | None:
     return None if row is None else dict(row)
 
 
-def recent(store: Store, limit: int, kind: str | None = None) -> list[dict[str, Any]]:
-    """The newest `limit` runs (of one kind), newest first, without their results, which may be large."""
-    query = sa.select(*(column for column in RUN.columns if column.name != "result"))
+def recent(store: Store, limit: int, kind: str | None = None, with_result: bool = False) -> list[dict[str, Any]]:
+    """The newest `limit` runs (of one kind), newest first; without their results, which may be large, unless asked."""
+    query = sa.select(*(column for column in RUN.columns if with_result or column.name != "result"))
     if kind is not None:
         query = query.where(RUN.c.kind == kind)
     with store.reading() as connection:
@@ -44,3 +44,10 @@ def delete(store: Store, run_id: int) -> bool:
     """Forget a run; returns whether there was one."""
     with store.writing() as connection:
         return connection.execute(sa.delete(RUN).where(RUN.c.id == run_id)).rowcount > 0
+
+
+def update(store: Store, run_id: int, result: Any) -> bool:
+    """Replace the result of a run, such as when a prediction can be judged; returns whether there was one."""
+    with store.writing() as connection:
+        changed = sa.update(RUN).where(RUN.c.id == run_id).values(result=result)
+        return connection.execute(changed).rowcount > 0

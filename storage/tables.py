@@ -146,6 +146,9 @@ class Workflow(_Base, table=True):
     input_tokens: int | None = _big_column(nullable=True)
     output_tokens: int | None = _big_column(nullable=True)
     energy_j: float | None
+    plan_s: float | None  # planned time, s
+    ledger: Any = _json_column(nullable=True)  # debt by cause, s, in the order of metrics.ledger.CAUSES
+    timeline: Any = _json_column(nullable=True)  # its calls, one object each; of the newest ones only
 
 
 class Event(_Base, table=True):
@@ -165,6 +168,15 @@ class Event(_Base, table=True):
 
 class Checkpoint(_Base, table=True):
     """The one blob an engine goes on from after a stop, replaced in place."""
+
+    id: int = Field(default=1, primary_key=True)
+    at: float
+    sim_s: float
+    payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
+class Detail(_Base, table=True):
+    """What is worth seeing now but not keeping: queues, ledger, active workflows; replaced in place."""
 
     id: int = Field(default=1, primary_key=True)
     at: float
@@ -198,7 +210,7 @@ def _core(model: type[SQLModel]) -> Table:
 
 LEASE, COMMAND, SNAPSHOT, SAMPLE = _core(Lease), _core(Command), _core(Snapshot), _core(Sample)
 DECISION, WORKFLOW, EVENT = _core(Decision), _core(Workflow), _core(Event)
-CHECKPOINT, RUN, META = _core(Checkpoint), _core(Run), _core(Meta)
+CHECKPOINT, DETAIL, RUN, META = _core(Checkpoint), _core(Detail), _core(Run), _core(Meta)
 
 #: The measured columns of a sample, in the order readers give them.
 MEASURES = (

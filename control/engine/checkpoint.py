@@ -19,8 +19,8 @@ from control.twin.heap import Heap
 from control.twin.pack import cost_tables
 from control.twin.world import World
 
-VERSION = 2
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "journal")  # rebuilt, scratch, or drained
+VERSION = 4
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
 
@@ -50,6 +50,8 @@ def save(live: Live) -> bytes:
         "speed": live.speed,
         "paused": live.paused,
         "load_scale": live.load_scale,
+        "tuning_mode": live.tuning_mode,
+        "pinned": live.pinned,
         "names": live.names,
         "ended": [list(row) for row in rolling.ended],
         "meters": [list(row) for row in rolling.meters],
@@ -116,6 +118,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
         head["paused"],
         head["load_scale"],
     )
+    live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
     live.rolling = load_rolling(head)
     return live
 
@@ -142,6 +145,7 @@ def load_world(arrays: Any, fleet: Fleet) -> World:
         "ended": np.zeros(seats, np.int64),
         "t_comp_s": np.zeros(n),
         "scores": np.zeros(n),
+        "counts": np.zeros(len(arrays["steps"])),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
     }
     for name in ("runs", "timers"):
@@ -163,6 +167,8 @@ def check_columns(world: World) -> None:
         "workflows": tables.WORKFLOW_STATE,
         "calls": tables.CALL_STATE,
         "steps": tables.STEP,
+        "kinds": tables.KIND,
+        "counters": tables.COUNTER,
         "prefixes": tables.PREFIX,
     }
     for name, dtype in known.items():

@@ -15,10 +15,14 @@ from typing import Any
 
 from control.config import EngineSettings
 from control.engine import checkpoint, view
+from control.engine.detail import Books, detail
+from control.engine.history import History
 from control.engine.orders import Outcome, obey
 from control.engine.state import Live, move, take_windows
+from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
-from storage import commands
+from control.tuning.decide import Promise, TunerSettings
+from storage import commands, runs
 from storage.journal import Batch, Journal
 from storage.open import Store
 
@@ -48,8 +52,15 @@ class Loop:
     should_stop: Callable[[], bool]
     started_at: float = field(default_factory=time.time)
     pending: Pending = field(default_factory=Pending)
+    history: History = field(default_factory=History)
+    tuner: Tuner = field(default_factory=lambda: Tuner(TunerSettings()))
+    may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Open the books over the live window."""
+        self.books = Books(self.settings.window_s)
 
     def run(self) -> None:
         """Tick until told to stop, then record the last state.
@@ -75,6 +86,7 @@ class Loop:
             self.advance(wall_s * self.live.speed)
         for command in self.new_commands():
             self.obey(command)
+        self.tune()
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` of simulated time pass, minute by minute, noting what happens."""
@@ -88,9 +100,67 @@ class Loop:
 
     def note(self) -> None:
         """Take over what the world's journal holds."""
-        decisions, workflows = view.drain_journal(self.live)
+        decisions, workflows = view.drain_journal(self.live, self.look)
         self.pending.decisions += decisions
         self.pending.workflows += workflows
+
+    def look(self, w: int) -> dict[str, Any]:
+        """Workflow `w` has just ended: keep its ledger and what can be learned from it."""
+        self.history.note(self.live, w)
+        return self.books.note(self.live, w)
+
+    def consider_tuning(self) -> None:
+        """Have the next tick ask whether a tuning run is due. May be called from another thread."""
+        self.may_tune = True
+
+    def tune(self) -> None:
+        """Begin a tuning run that is due, and follow up on those before."""
+        if self.may_tune or self.live.tune_wanted:
+            self.may_tune = False
+            trigger = self.tuner.trigger(self.live, self.history)
+            if trigger is not None:
+                why_not = self.tuner.start(self.live, self.history, trigger)
+                if why_not and trigger == "button":
+                    self.event("tuning", f"tuning cannot run: {why_not}")
+        try:
+            self.follow_up()
+        except StoreBusyError as error:
+            log.warning("%s; a tuning result is not kept", error)
+
+    def follow_up(self) -> None:
+        """Take up a tuning run that has ended; judge the last change once its window is over."""
+        ended = self.tuner.poll(self.live)
+        if ended is not None:
+            self.take_up(ended)
+        judged = self.tuner.judge(self.live, self.history)
+        if judged is not None:
+            self.settle(*judged)
+
+    def take_up(self, ended: Ended) -> None:
+        """Store a tuning run, and set the alpha it chose."""
+        run = runs.save(self.store, "tune", ended.params, ended.result)
+        self.tuner.last_run = run
+        if ended.set_alpha is None:
+            self.event("tuning", f"tuning: {ended.result['reason']}", new=ended.result["alpha"])
+            return
+        self.tuner.applied(run, self.live.now_s, self.live.alpha, ended.set_alpha, ended.result["predicted_high_s"])
+        self.set_alpha(ended.set_alpha, f"tuning: {ended.result['reason']}")
+
+    def settle(self, promise: Promise, realised_p95_s: float | None, back: bool) -> None:
+        """Write down what came of a tuned alpha; go back to the one before where it broke its promise."""
+        found = runs.get(self.store, promise.run_id)
+        if found is not None:
+            result = found["result"] | {"realised_p95_s": realised_p95_s, "realised_until_sim_s": self.live.now_s}
+            runs.update(self.store, promise.run_id, result | ({"decision": "rolled_back"} if back else {}))
+        if back:
+            text = f"rolled back: P95 {realised_p95_s:.1f} s, promised at most {promise.high_s:.1f} s"
+            self.set_alpha(promise.before, text)
+
+    def set_alpha(self, alpha: float, why: str) -> None:
+        """Set alpha by the tuner's own hand."""
+        old = self.live.alpha
+        self.live.world.policy[0]["alpha"] = alpha
+        self.event("alpha", f"alpha {old:.2f} → {alpha:.2f} ({why})", old=old, new=alpha)
 
     def new_commands(self) -> list[dict[str, Any]]:
         """Commands that wait, oldest first; nothing is read while the store did not change."""
@@ -136,6 +206,8 @@ class Loop:
         at = time.time()
         engine = {"pid": os.getpid(), "started_at": self.started_at, "version": self.version}
         payload = view.snapshot(self.live, at, engine, self.tick_ms)
+        stamp = {"at": at, "sim_s": self.live.now_s}
+        self.history.keep_state(self.live)
         waiting = self.pending
         Journal(self.store).commit(
             Batch(
@@ -148,6 +220,7 @@ class Loop:
                 events=waiting.events,
                 outcomes=waiting.outcomes,
                 checkpoint=checkpoint.save(self.live),
+                detail=detail(self.live, self.books, self.tuner.status(self.live)) | stamp,
             )
         )
         self.pending = Pending()

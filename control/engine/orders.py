@@ -10,6 +10,7 @@ from control.config import LOAD_BOUNDS, SPEED_BOUNDS
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
+from control.tuning.decide import MODES
 from control.twin.handlers import kill, revive
 
 LONGEST_STEP_S = 3600.0
@@ -88,6 +89,7 @@ def set_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
     compare(command, old)
     new = number(command, "alpha", 0.0, 1.0)
     live.world.policy[0]["alpha"] = new
+    live.pinned = True
     return applied("alpha", f"alpha {old:.2f} → {new:.2f}", old, new)
 
 
@@ -201,6 +203,32 @@ def revive_instance(live: Live, command: Mapping[str, Any]) -> Outcome:
     return applied("revive", f"{name} is back", old, "up", name)
 
 
+def tune(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Run the tuner now."""
+    if live.tune_wanted:
+        raise SettingError("a run is asked for already")
+    live.tune_wanted = True
+    return applied("tune", "tuning asked for", None, None)
+
+
+def set_tuning_mode(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Whether the tuner rests, suggests or acts by itself."""
+    old, new = live.tuning_mode, command["payload"]["mode"]
+    compare(command, old)
+    if new not in MODES:
+        raise SettingError(f"mode = {new!r}: expected one of {', '.join(MODES)}")
+    live.tuning_mode = new
+    return applied("tuning_mode", f"tuning {old} → {new}", old, new)
+
+
+def release_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Let the tuner move alpha again."""
+    if not live.pinned:
+        raise SettingError("alpha is not pinned")
+    live.pinned = False
+    return applied("release_alpha", f"alpha {live.alpha:.2f} released to the tuner", True, False)
+
+
 ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "alpha": set_alpha,
     "policy": set_policy,
@@ -209,6 +237,9 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "speed": set_speed,
     "step": step,
     "load_scale": set_load,
+    "tune": tune,
+    "tuning_mode": set_tuning_mode,
+    "release_alpha": release_alpha,
     "drain": drain,
     "undrain": undrain,
     "kill": kill_instance,

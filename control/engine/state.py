@@ -9,6 +9,7 @@ from control.engine.source import Source, after
 from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.tables import Ints, Table
+from control.tuning.decide import SUGGEST
 from control.twin.kernel import advance
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
@@ -34,6 +35,9 @@ class Live:
     speed: float = 1.0
     paused: bool = False
     load_scale: float = 1.0
+    tuning_mode: str = SUGGEST
+    pinned: bool = False  # an operator set alpha: the tuner leaves it alone until it is released
+    tune_wanted: bool = False  # an operator asked for a run
     rolling: Rolling = field(default_factory=Rolling)
 
     @property

@@ -1,5 +1,6 @@
 """The live state as the snapshot, the samples and the rows that are stored and shown."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -152,8 +153,11 @@ def samples(payload: Row) -> list[Row]:
     return [whole, *({"scope": row["name"]} | {name: row[name] for name in SAMPLED} for row in instances)]
 
 
-def drain_journal(live: Live) -> tuple[list[Row], list[Row]]:
-    """Decisions and ended workflows since the last call, as rows; the rolling figures take them in."""
+def drain_journal(live: Live, look: Callable[[int], Row] = lambda w: {}) -> tuple[list[Row], list[Row]]:
+    """Decisions and ended workflows since the last call, as rows; the rolling figures take them in.
+
+    `look` is told the row number of each ended workflow while it is still there, and may add to its row.
+    """
     world = live.world
     entries = world.journal[: int(world.clock[0]["n_journal"])]
     decisions, workflows = [], []
@@ -164,7 +168,7 @@ def drain_journal(live: Live) -> tuple[list[Row], list[Row]]:
         elif kind == CALL_ENDED:
             note_call(live, row)
         elif kind == WORKFLOW_ENDED_ENTRY:
-            workflows.append(workflow_row(live, row))
+            workflows.append(workflow_row(live, row) | look(row))
     world.clock[0]["n_journal"] = 0
     return decisions, workflows
 

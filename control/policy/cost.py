@@ -98,9 +98,18 @@ def exec_s(costs: Costs, instance: Record, tokens: int, held: int, outputs: floa
 
 
 @compiled
-def mean_exec_s(costs: Costs, instances: Table, tokens: int, outputs: float) -> float:
-    """Execution time at given lengths, averaged over the fleet, s (HexGen-Flow, section 2)."""
+def mean_prefill_s(costs: Costs, instances: Table, tokens: int) -> float:
+    """Prefill time of `tokens`, averaged over the fleet, s (HexGen-Flow, section 2)."""
     total = 0.0
     for i in range(len(instances)):
-        total += exec_s(costs, instances[i], tokens, 0, outputs)
+        total += prefill_alone_s(costs, instances[i], tokens, 0)
+    return total / len(instances)
+
+
+@compiled
+def mean_decode_s(costs: Costs, instances: Table, tokens: int, outputs: float) -> float:
+    """Decode time of `outputs` tokens behind `tokens` of input, averaged over the fleet, s."""
+    total = 0.0
+    for i in range(len(instances)):
+        total += decode_alone_s(costs, instances[i], tokens, outputs - 1.0)
     return total / len(instances)

@@ -6,7 +6,7 @@ Ties go to the lower load (queued_work_s), then to the first instance in rotatio
 import math
 
 from control.jit import compiled
-from control.policy.codes import HEXGEN, LEAST_LOADED, POWER_OF_TWO
+from control.policy.codes import HEXGEN, HEXGEN_ARTIFACT, LEAST_LOADED, POWER_OF_TWO
 from control.policy.cost import exec_s
 from control.policy.eligible import count_eligible, is_eligible, nth_eligible
 from control.policy.tables import Costs, Floats, Record, Table
@@ -68,6 +68,31 @@ def score_hexgen(policy: Record, instances: Table, t_comp_s: Floats, scores: Flo
 
 
 @compiled
+def artifact_score(alpha: float, t_base_s: float, t_comp_s: float, load: float, base_load: float) -> float:
+    """score(e) = alpha T(base) / T(e) - (1 - alpha) W_e k_e / W_base (HexGen-Flow, section 1, artifact form)."""
+    return alpha * t_base_s / t_comp_s - (1.0 - alpha) * load / base_load
+
+
+@compiled
+def score_artifact(policy: Record, instances: Table, t_comp_s: Floats, scores: Floats) -> None:
+    """Fill `scores` with the artifact's dispatch score against the first instance that may take the call.
+
+    While nothing was ever dispatched to that one, the call goes there. First instance wins ties.
+    """
+    base = 0
+    while t_comp_s[base] == math.inf:
+        base += 1
+    for i in range(len(instances)):
+        scores[i] = -math.inf
+        if t_comp_s[i] < math.inf and instances[base]["dispatched_s"] > 0.0:
+            load = instances[i]["dispatched_s"] * instances[i]["share_weight"]
+            base_load = instances[base]["dispatched_s"]
+            scores[i] = artifact_score(policy["alpha"], t_comp_s[base], t_comp_s[i], load, base_load)
+    if instances[base]["dispatched_s"] == 0.0:
+        scores[base] = 0.0
+
+
+@compiled
 def score_least_loaded(instances: Table, t_comp_s: Floats, scores: Floats) -> None:
     """Fill `scores` with minus the queue length."""
     for i in range(len(instances)):
@@ -102,6 +127,8 @@ def score_all(policy: Record, instances: Table, call: Record, rotation: int, t_c
     dispatch = policy["dispatch"]
     if dispatch == HEXGEN:
         score_hexgen(policy, instances, t_comp_s, scores)
+    elif dispatch == HEXGEN_ARTIFACT:
+        score_artifact(policy, instances, t_comp_s, scores)
     elif dispatch == LEAST_LOADED:
         score_least_loaded(instances, t_comp_s, scores)
     elif dispatch == POWER_OF_TWO:

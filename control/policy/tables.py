@@ -21,6 +21,7 @@ POLICY = np.dtype(
         ("queue", "i8"),  # codes.FCFS ...
         ("alpha", "f8"),  # 0: balance the load, 1: fastest instance
         ("floor", "f8"),  # t_queue is floored at floor x t_comp in the dispatch score
+        ("aging_s", "f8"),  # under LLF a call that waited longer is served first come first; inf: off
     ]
 )
 
@@ -56,6 +57,9 @@ INSTANCE = np.dtype(
         ("state", "i8"),  # codes.UP, DRAINING, DOWN
         ("n_waiting", "i8"),
         ("n_running", "i8"),
+        ("share_weight", "f8"),  # k_e of the artifact's dispatch score
+        ("dispatched_s", "f8"),  # W_e: estimated execution time of all calls ever dispatched here, s
+        ("seen", "i8"),  # workflows whose calls have come here, for the order of the virtual counters
         ("queued_work_s", "f8"),  # t_queue: estimated execution time of all unfinished calls here, s
         ("wait_head", "i8"),  # first waiting call, -1: none
         ("wait_tail", "i8"),
@@ -94,6 +98,7 @@ CALL_STATE = np.dtype(
         ("workflow", "i8"),  # row of its workflow
         ("group", "i8"),
         ("step", "i8"),
+        ("tenant", "i8"),
         ("input_tokens", "i8"),
         ("output_tokens", "i8"),  # known to the world; a policy never reads it
         ("shared_key", "i8"),  # row in the prefix key space, -1: none
@@ -118,6 +123,7 @@ CALL_STATE = np.dtype(
         ("score", "f8"),  # dispatch score of its instance (larger wins)
         ("runner_up", "i8"),  # second best instance, -1: no other
         ("runner_up_score", "f8"),
+        ("deadline_s", "f8"),  # deadline of its workflow, s on the clock
         ("budget_s", "f8"),  # SLO budget of this call, from its ready time
         ("target", "i8"),  # tokens whose KV prefill must reach
         ("kv", "i8"),  # tokens whose KV is held
@@ -132,6 +138,17 @@ CALL_STATE = np.dtype(
         ("preemptions", "i8"),
         ("restarts", "i8"),  # times it was placed anew because its instance went down
         ("energy_j", "f8"),
+        ("phase", "i8"),  # codes.IN_QUEUE ...: where its time goes now
+        ("phase_s", "f8"),  # since when
+        ("own_mark_s", "f8"),  # reading of its tenant's meter when it began to wait
+        ("other_mark_s", "f8"),  # reading of the other tenants' meter then
+        ("queue_own_s", "f8"),  # time it waited behind its own tenant's calls
+        ("queue_other_s", "f8"),  # time it waited behind other tenants' calls
+        ("prefill_s", "f8"),
+        ("decode_s", "f8"),
+        ("preempted_s", "f8"),
+        ("failure_s", "f8"),  # time lost to instances that went down
+        ("critical", "i8"),  # 1: the call its group waited for
     ]
 )
 
@@ -150,6 +167,12 @@ WORKFLOW_STATE = np.dtype(
         ("cause", "i8"),
         ("next_call", "i8"),  # first call of the group after the one under way
         ("open_calls", "i8"),  # calls of the group under way that have not ended
+        ("critical", "i8"),  # call whose end and tool time came last in the group under way, -1: none yet
+        ("attained_s", "f8"),  # time its ended calls have run
+        ("plan_prefill_s", "f8"),  # planned at arrival: fleet-mean at historical lengths over its template
+        ("plan_decode_s", "f8"),
+        ("plan_tool_s", "f8"),
+        ("tool_s", "f8"),  # tool and think time it has waited for
         ("group_done_s", "f8"),  # latest end of call and tool time in the group under way
         ("finished_s", "f8"),
     ]
@@ -161,8 +184,26 @@ STEP = np.dtype(
         ("seen", "f8"),  # weight of history: calls observed, plus the weight of what was declared
         ("mean_input", "f8"),  # tokens
         ("mean_output", "f8"),  # tokens
+        ("mean_tool_s", "f8"),  # tool time after its calls, s
         ("mean_exec_s", "f8"),  # execution time at those lengths, averaged over the fleet, s
+        ("mean_prefill_s", "f8"),  # the prefill part of it, s
         ("drops", "i8"),  # step whose planned repeats end when this one first runs, -1: none
+    ]
+)
+
+#: One row per kind of workflow: how its template is known.
+KIND = np.dtype(
+    [
+        ("declared", "i8"),  # 1: the template is given; 0: it is the mean of the workflows that ended
+        ("seen", "f8"),  # workflows it was learned from
+    ]
+)
+
+#: One row per instance and workflow: its virtual counter there (HexGen-Flow, section 6).
+COUNTER = np.dtype(
+    [
+        ("tokens", "f8"),  # served: 1 per input token, 2 per generated token
+        ("seen", "i8"),  # place in the order in which workflows came to the instance, 0: never
     ]
 )
 

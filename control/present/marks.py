@@ -19,6 +19,8 @@ MARKED = frozenset(
         "pause",
         "resume",
         "load_scale",
+        "tuning_mode",
+        "release_alpha",
         "engine_started",
         "engine_recovered",
         "engine_stopped",
@@ -26,6 +28,7 @@ MARKED = frozenset(
 )
 
 _LABELS = {
+    "release_alpha": "α released",
     "engine_started": "engine start",
     "engine_recovered": "engine restart",
     "engine_stopped": "engine stop",
@@ -67,6 +70,8 @@ def _label(group: list[Mapping[str, Any]]) -> str:
         return f"speed ×{new:g}"
     if kind == "load_scale" and isinstance(new, int | float):
         return f"load ×{new:g}"
+    if kind == "tuning_mode" and isinstance(new, str):
+        return f"tuning {new}"
     if kind == "policy" and isinstance(new, str):
         return new
     if len(group) > 1:

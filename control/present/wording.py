@@ -15,6 +15,7 @@ _INVERSE["resume"] = "pause"
 _VALUED = frozenset({"alpha", "policy", "speed", "load_scale"})
 _TARGETED = frozenset({"drain", "undrain", "kill", "revive"})
 _NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "policy"}
+_PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner"}
 _SIGNS = {"pending": "…", "applied": "✓", "refused": "✕"}
 
 
@@ -32,6 +33,8 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {"instance": value})
     if kind in _VALUED:
         return Order(kind, {kind: value}, old)
+    if kind == "tuning_mode":
+        return Order(kind, {"mode": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
 
 
@@ -42,8 +45,10 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"{kind} {payload.get('instance', '')}"
     if kind == "step":
         return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
+    if kind == "tuning_mode":
+        return f"tuning {payload.get('mode', '')}"
     if kind not in _VALUED:
-        return kind
+        return _PLAIN.get(kind, kind)
     old, new = value_of(row.get("expected")), value_of(payload)
     before = f"{_value(kind, old)} → " if old is not None else ""
     return f"{_NAMES[kind]} {before}{_value(kind, new)}"
@@ -67,7 +72,7 @@ def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
     if kind in _INVERSE:
         return order(_INVERSE[kind], payload.get("instance"))
     old = value_of(row.get("expected")) if replaced is None else value_of(replaced)
-    if kind in _VALUED and old is not None:
+    if (kind in _VALUED or kind == "tuning_mode") and old is not None:
         return order(kind, old, value_of(payload))
     return None
 

@@ -7,15 +7,17 @@ mixed iteration. Without, decode iterations are summed in closed form up to the 
 (fast-forward); the reference mode plans them one at a time.
 """
 
-from control.jit import compiled
-from control.policy.codes import DECODE, DECODING, IDLE, MIXED, PREEMPTED, PREFILL
+from control.jit import compiled, compiled_apart
+from control.policy.codes import DECODE, DECODING, IDLE, IN_PREEMPTION, MIXED, PREEMPTED, PREFILL
 from control.policy.cost import chunk_area, decode_run_ms, mixed_ms
-from control.policy.pick import pick_waiting
+from control.policy.pick import order_moves, pick_waiting
 from control.policy.power import run_w
 from control.policy.tables import Record
+from control.policy.vtc import vtc_charge
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv
+from control.twin.phases import begin_running, end_phase
 from control.twin.queue import push_front, remove
 from control.twin.world import World
 
@@ -31,13 +33,14 @@ def growth_blocks(world: World, i: int, n: int) -> int:
     return need
 
 
-@compiled
+@compiled_apart
 def preempt_youngest(world: World, i: int) -> None:
     """Send the call admitted last back to the head of the queue; its context will be recomputed."""
     instance = world.instances[i]
     instance["n_running"] -= 1
     c = world.running[i, instance["n_running"]]
     preempt_kv(world, i, c)
+    end_phase(world, c, IN_PREEMPTION)
     world.calls[c]["preemptions"] += 1
     world.calls[c]["chunk"] = 0
     instance["preemptions"] += 1
@@ -82,6 +85,8 @@ def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
     """Move waiting call `c` into the batch of instance `i`, reusing `blocks` blocks of cached entry `e`."""
     instance, call = world.instances[i], world.calls[c]
     remove(world, i, c)
+    begin_running(world, c)
+    vtc_charge(world.counters[i], call["workflow"], call["input_tokens"], 0)
     admit_kv(world, i, c, e, blocks)
     call["state"] = PREFILL
     call["cached_tokens"] += call["kv"]
@@ -93,12 +98,19 @@ def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
 
 
 @compiled
+def pick_next(world: World, i: int) -> int:
+    """The waiting call that instance `i` admits next by the policy in force."""
+    head, now_s = world.instances[i]["wait_head"], world.clock[0]["now_s"]
+    return pick_waiting(world.policy[0], world.workflows, world.counters[i], world.calls, head, now_s)
+
+
+@compiled
 def admit_waiting(world: World, i: int, budget: int) -> None:
     """Admit waiting calls in queue order while seats, token budget and KV blocks last."""
-    instance, now_s = world.instances[i], world.clock[0]["now_s"]
+    instance = world.instances[i]
     growth = growth_blocks(world, i, 1) if instance["n_waiting"] > 0 else 0
     while instance["n_waiting"] > 0 and instance["n_running"] < instance["max_num_seqs"] and budget > 0:
-        c = pick_waiting(world.calls, instance["wait_head"], world.policy[0]["queue"], now_s)
+        c = pick_next(world, i)
         world.calls[c]["target"] = world.calls[c]["input_tokens"] + world.calls[c]["emitted"]
         e, blocks = find_hit(world, i, c)
         if not can_admit(world, i, c, e, blocks, growth):
@@ -207,7 +219,8 @@ def plan(world: World, i: int) -> None:
     budget = share_budget(world, i)
     if not preempted or world.instances[i]["n_running"] == 0:
         admit_waiting(world, i, budget)
-    start_run(world, i, preempted or world.clock[0]["exact"] == 1)  # who was not let in is looked at again next time
+    look_again = preempted or (world.instances[i]["n_waiting"] > 0 and order_moves(world.policy[0]))
+    start_run(world, i, look_again or world.clock[0]["exact"] == 1)  # who was not let in is looked at next time
 
 
 @compiled

@@ -1,9 +1,11 @@
 """The end of a run: tokens and joules to the calls, blocks to the cache, calls that are done to their workflows."""
 
 from control.jit import compiled
-from control.policy.codes import COMPLETED, DECODE, DECODING, PREFILL
+from control.policy.codes import COMPLETED, DECODE, DECODING, IN_DECODE, PREFILL
 from control.policy.tables import Record
+from control.policy.vtc import vtc_charge
 from control.twin.kv import grow_kv, publish_shared, release_kv
+from control.twin.phases import advance_meters, end_phase
 from control.twin.world import World
 
 
@@ -13,6 +15,7 @@ def book_run(world: World, i: int) -> float:
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
     seconds = now_s - instance["run_start_s"]
     joules = instance["run_w"] * seconds
+    advance_meters(world, i, seconds)
     instance["energy_j"] += joules
     instance["busy_s"] += seconds
     instance["iterations"] += instance["run_n"]
@@ -39,6 +42,7 @@ def step_decode(world: World, i: int, c: int, n: int, joules: float) -> None:
     grow_kv(world, i, c)
     emit(call, n, world.clock[0]["now_s"])
     world.instances[i]["decode_tokens"] += n
+    vtc_charge(world.counters[i], call["workflow"], 0, n)
 
 
 @compiled
@@ -51,6 +55,7 @@ def step_prefill(world: World, i: int, c: int, joules: float) -> None:
     call["chunk"] = 0
     if call["kv"] == call["target"]:
         call["state"] = DECODE
+        end_phase(world, c, IN_DECODE)
         publish_shared(world, i, c)
         emit(call, 1, world.clock[0]["now_s"])
 
@@ -74,6 +79,7 @@ def leave(world: World, i: int, c: int) -> None:
     """A completed call leaves its instance."""
     instance, call = world.instances[i], world.calls[c]
     call["state"] = COMPLETED
+    end_phase(world, c, IN_DECODE)
     release_kv(world, i, c)
     instance["finished"] += 1
     unload(instance, call)

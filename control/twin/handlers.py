@@ -1,124 +1,38 @@
 """The events of the model: a workflow arrives, a run ends, a tool returns; an instance drains, fails, comes back."""
 
-import math
-
-from control.jit import compiled
-from control.policy.budget import learn_step, remaining_s, share_budget_s, use_template
+from control.jit import compiled, compiled_apart
+from control.policy.budget import (
+    learn_step,
+    learn_template,
+    plan_workflow,
+    remaining_s,
+    share_budget_s,
+    use_template,
+)
 from control.policy.codes import (
     ACTIVE,
     BROKEN,
-    CALL_ENDED,
     CANCELLED,
     COMPLETED,
     DONE,
     DOWN,
     IDLE,
     NO_CAUSE,
-    NO_INSTANCE,
-    PLACED,
     PLANNED,
-    REFUSED,
-    TOO_LONG,
     UP,
     WORKFLOW_ENDED,
     WORKFLOW_ENDED_ENTRY,
 )
-from control.policy.dispatch import best_instance, estimate_all, score_all
-from control.policy.eligible import count_eligible, fits_any_context
-from control.twin.batching import book_idle, cut_run
+from control.twin.batching import book_idle
 from control.twin.finish import finish_run, unload
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.kv import clear_kv, preempt_kv
+from control.twin.phases import advance_meters, lose_all
+from control.twin.placing import end_call, leave_group, mark_dirty, place
 from control.twin.prefixes import drop_prefix
-from control.twin.queue import push_back, push_front, remove
+from control.twin.queue import push_front, remove
 from control.twin.world import World
-
-
-@compiled
-def mark_dirty(world: World, i: int) -> None:
-    """Have instance `i` planned before time moves on."""
-    if world.instances[i]["dirty"] == 0:
-        world.instances[i]["dirty"] = 1
-        world.dirty[world.clock[0]["n_dirty"]] = i
-        world.clock[0]["n_dirty"] += 1
-
-
-@compiled
-def end_call(world: World, c: int, state: int, cause: int) -> None:
-    """Call `c` ended, whatever the outcome."""
-    call = world.calls[c]
-    call["state"] = state
-    call["cause"] = cause
-    call["finished_s"] = world.clock[0]["now_s"]
-    world.clock[0]["ended_calls"] += 1
-    note(world, CALL_ENDED, c, call["instance"])
-
-
-@compiled
-def leave_group(world: World, c: int) -> None:
-    """Call `c` of the group under way has ended: the group is done when all have, tools included."""
-    call = world.calls[c]
-    workflow = world.workflows[call["workflow"]]
-    workflow["open_calls"] -= 1
-    workflow["group_done_s"] = max(workflow["group_done_s"], call["finished_s"] + call["tool_s"])
-
-
-@compiled
-def refuse(world: World, c: int) -> None:
-    """No instance can take call `c`: it ends here, and its workflow with it unless it goes on."""
-    call = world.calls[c]
-    cause = NO_INSTANCE if fits_any_context(world.instances, call) else TOO_LONG
-    call["instance"] = -1
-    end_call(world, c, REFUSED, cause)
-    leave_group(world, c)
-    workflow = world.workflows[call["workflow"]]
-    if workflow["go_on"] == 0 and workflow["cause"] == NO_CAUSE:
-        workflow["cause"] = cause
-
-
-@compiled
-def record_placement(world: World, c: int, i: int) -> None:
-    """Keep what the decision was taken on: both terms, the score, the runner-up."""
-    call = world.calls[c]
-    other = best_instance(world.instances, world.scores, world.clock[0]["rotation"], i)
-    call["instance"] = i
-    call["placed_s"] = world.clock[0]["now_s"]
-    call["t_comp_s"] = world.t_comp_s[i]
-    call["t_queue_s"] = world.instances[i]["queued_work_s"]
-    call["score"] = world.scores[i]
-    call["runner_up"] = other
-    call["runner_up_score"] = world.scores[other] if other >= 0 else -math.inf
-
-
-@compiled
-def enqueue(world: World, c: int, i: int) -> None:
-    """Put call `c` into the queue of instance `i` and have the instance look at its next batch boundary."""
-    instance, call = world.instances[i], world.calls[c]
-    call["limit"] = min(call["output_tokens"], instance["max_model_len"] - call["input_tokens"])
-    instance["queued_work_s"] += call["t_comp_s"]
-    push_back(world, i, c)
-    if instance["run"] == IDLE:
-        mark_dirty(world, i)
-    else:
-        cut_run(world, i, world.clock[0]["now_s"])
-
-
-@compiled
-def place(world: World, c: int) -> bool:
-    """Dispatch call `c` by the policy in force; whether any instance could take it."""
-    call, clock = world.calls[c], world.clock[0]
-    if count_eligible(world.instances, call) == 0:
-        refuse(world, c)
-        return False
-    estimate_all(world.costs, world.instances, world.steps, call, 0, world.t_comp_s)
-    score_all(world.policy[0], world.instances, call, clock["rotation"], world.t_comp_s, world.scores)
-    i = best_instance(world.instances, world.scores, clock["rotation"], -1)
-    record_placement(world, c, i)
-    clock["rotation"] = (i + 1) % len(world.instances)
-    enqueue(world, c, i)
-    note(world, PLACED, c, i)
-    return True
 
 
 @compiled
@@ -133,6 +47,7 @@ def set_budgets(world: World, w: int, first: int, last: int) -> None:
     for c in range(first, last):
         own_s = world.steps[world.calls[c]["step"]]["mean_exec_s"]
         world.calls[c]["ready_s"] = now_s
+        world.calls[c]["deadline_s"] = workflow["arrival_s"] + workflow["slo_s"]
         world.calls[c]["budget_s"] = share_budget_s(workflow["slo_s"], elapsed_s, own_s, later_s)
 
 
@@ -146,14 +61,67 @@ def group_end(world: World, first: int, end: int) -> int:
 
 
 @compiled
+def learn_stages(world: World, w: int) -> None:
+    """Fold the stages that workflow `w` ran into the template of its kind."""
+    workflow, counts = world.workflows[w], world.counts
+    if world.kinds[workflow["kind"]]["declared"] == 1:
+        return
+    counts[:] = 0.0
+    for c in range(workflow["first_call"], workflow["first_call"] + workflow["n_calls"]):
+        call = world.calls[c]
+        if c == workflow["first_call"] or call["group"] != world.calls[c - 1]["group"]:
+            counts[call["step"]] += 1.0
+        elif call["step"] != world.calls[c - 1]["step"]:
+            counts[call["step"]] += 1.0
+    learn_template(world.templates, world.kinds, workflow["kind"], counts)
+
+
+@compiled
+def last_ended(world: World, w: int) -> int:
+    """The call of the group under way of workflow `w` that ended last."""
+    workflow = world.workflows[w]
+    c = workflow["next_call"] - 1
+    last, group = c, world.calls[c]["group"]
+    while c >= workflow["first_call"] and world.calls[c]["group"] == group:
+        if world.calls[c]["finished_s"] > world.calls[last]["finished_s"]:
+            last = c
+        c -= 1
+    return last
+
+
+@compiled
+def close_group(world: World, w: int) -> None:
+    """All calls of the group under way of workflow `w` have ended: note which one it waited for."""
+    workflow = world.workflows[w]
+    if workflow["cause"] != NO_CAUSE:
+        workflow["critical"] = last_ended(world, w)
+    if workflow["critical"] >= 0:
+        world.calls[workflow["critical"]]["critical"] = 1
+
+
+@compiled
+def was_served(world: World, w: int) -> bool:
+    """Whether any call of workflow `w` has completed."""
+    workflow = world.workflows[w]
+    for c in range(workflow["first_call"], workflow["first_call"] + workflow["n_calls"]):
+        if world.calls[c]["state"] == COMPLETED:
+            return True
+    return False
+
+
+@compiled
 def end_workflow(world: World, w: int) -> None:
-    """Workflow `w` ends now: done, or broken with its remaining calls cancelled."""
+    """Workflow `w` ends now: done, or broken with its remaining calls cancelled, or because none was served."""
     workflow, clock = world.workflows[w], world.clock[0]
     end = workflow["first_call"] + workflow["n_calls"]
+    if workflow["cause"] == NO_CAUSE and not was_served(world, w):
+        workflow["cause"] = world.calls[end - 1]["cause"]
     for c in range(workflow["next_call"], end):
         if world.calls[c]["state"] == PLANNED:
             end_call(world, c, CANCELLED, WORKFLOW_ENDED)
     workflow["state"] = DONE if workflow["cause"] == NO_CAUSE else BROKEN
+    if workflow["state"] == DONE:
+        learn_stages(world, w)
     workflow["finished_s"] = clock["now_s"]
     clock["open_workflows"] -= 1
     note(world, WORKFLOW_ENDED_ENTRY, w, -1)
@@ -167,6 +135,7 @@ def start_group(world: World, w: int) -> None:
     last = group_end(world, first, workflow["first_call"] + workflow["n_calls"])
     workflow["next_call"] = last
     workflow["open_calls"] = last - first
+    workflow["critical"] = -1
     workflow["group_done_s"] = world.clock[0]["now_s"]
     set_budgets(world, w, first, last)
     for c in range(first, last):
@@ -179,10 +148,12 @@ def move_on(world: World, w: int) -> None:
     workflow = world.workflows[w]
     end = workflow["first_call"] + workflow["n_calls"]
     while workflow["open_calls"] == 0:
+        close_group(world, w)
         if workflow["next_call"] == end or workflow["cause"] != NO_CAUSE:
             end_workflow(world, w)
             return
         if workflow["group_done_s"] > world.clock[0]["now_s"]:
+            workflow["tool_s"] += workflow["group_done_s"] - world.calls[workflow["critical"]]["finished_s"]
             schedule(world.timers, w, workflow["group_done_s"])
             return
         start_group(world, w)
@@ -199,6 +170,9 @@ def on_arrival(world: World) -> None:
     workflow["state"] = ACTIVE
     workflow["next_call"] = workflow["first_call"]
     workflow["group_done_s"] = clock["now_s"]
+    workflow["critical"] = -1
+    world.remaining[w, :] = world.templates[workflow["kind"], :]
+    plan_workflow(world.templates, world.steps, workflow)
     move_on(world, w)
 
 
@@ -219,8 +193,9 @@ def on_run_end(world: World, i: int) -> None:
     for k in range(ended):
         c = world.ended[k]
         call = world.calls[c]
-        learn_step(world.costs, world.instances, world.steps, call["step"], call["input_tokens"], call["emitted"])
+        learn_step(world.costs, world.instances, world.steps, call)
         end_call(world, c, COMPLETED, NO_CAUSE)
+        world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
         leave_group(world, c)
         if world.workflows[call["workflow"]]["open_calls"] == 0:
             move_on(world, call["workflow"])
@@ -230,6 +205,7 @@ def on_run_end(world: World, i: int) -> None:
 def take_off(world: World, i: int, c: int) -> None:
     """Call `c` loses its place on instance `i`, which is going down; what it generated is lost."""
     call = world.calls[c]
+    lose_all(world, c)
     call["emitted"], call["kv"], call["chunk"] = 0, 0, 0
     call["first_token_s"] = -1.0
     call["restarts"] += 1
@@ -248,7 +224,7 @@ def abandon_calls(world: World, i: int) -> int:
     return instance["wait_head"]
 
 
-@compiled
+@compiled_apart
 def kill(world: World, i: int) -> None:
     """Instance `i` fails: its KV is lost, its unfinished calls are placed anew from their beginning."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
@@ -270,7 +246,7 @@ def kill(world: World, i: int) -> None:
     instance["accounted_s"] = now_s
 
 
-@compiled
+@compiled_apart
 def abort_run(world: World, i: int) -> None:
     """Stop the run of instance `i` at once: its energy is booked and shared by the calls, its tokens are lost."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
@@ -281,6 +257,7 @@ def abort_run(world: World, i: int) -> None:
     joules = instance["run_w"] * seconds
     instance["energy_j"] += joules
     instance["busy_s"] += seconds
+    advance_meters(world, i, seconds)
     instance["last_busy_s"] = now_s
     instance["idle_after_j"] = 0.0
     for r in range(instance["n_running"]):
@@ -289,7 +266,7 @@ def abort_run(world: World, i: int) -> None:
     unschedule(world.runs, i)
 
 
-@compiled
+@compiled_apart
 def revive(world: World, i: int) -> None:
     """Instance `i` is back, empty, or ends its drain."""
     instance = world.instances[i]

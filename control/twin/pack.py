@@ -1,5 +1,7 @@
 """Build a world: a fleet, a workload and a policy as the tables a run moves."""
 
+from typing import Any
+
 import numpy as np
 
 from control.errors import SettingError
@@ -20,8 +22,10 @@ from control.policy.codes import policy_codes
 from control.policy.tables import (
     CALL_STATE,
     CLOCK,
+    COUNTER,
     INSTANCE,
     JOURNAL,
+    KIND,
     POLICY,
     PREFIX,
     PROFILE,
@@ -29,7 +33,6 @@ from control.policy.tables import (
     WORKFLOW_STATE,
     Costs,
     Floats,
-    Ints,
     Record,
     Table,
 )
@@ -41,15 +44,19 @@ CARRIED = (
     *("group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens"),
     *("history_tokens", "tool_s", "draw_a", "draw_b", "workflow"),
 )
+HALF_WEIGHT = ("A6000", "L40S")  # k_e = 0.5 in the artifact's dispatch score (HexGen-Flow, section 1)
 QUEUE_FLOOR = 0.1  # floor of t_queue in units of t_comp (HexGen-Flow leaves it open)
 
 
-def policy_table(name: str, alpha: float) -> Table:
-    """The policy in force. SettingError: an unknown name, or alpha outside [0, 1]."""
+def policy_table(name: str, alpha: float, form: str = "paper", aging_s: float = np.inf) -> Table:
+    """The policy in force. SettingError: an unknown name or form, alpha outside [0, 1], or aging_s not above 0."""
+    if not aging_s > 0.0:
+        raise SettingError(f"aging_s = {aging_s}: expected a number of seconds > 0")
     if not 0.0 <= alpha <= 1.0:
         raise SettingError(f"alpha = {alpha}: expected a number from 0 (balance the load) to 1 (fastest GPU)")
     row = np.zeros(1, POLICY)
-    row["dispatch"], row["queue"] = policy_codes(name)
+    row["dispatch"], row["queue"] = policy_codes(name, form)
+    row["aging_s"] = aging_s
     row["alpha"] = alpha
     row["floor"] = QUEUE_FLOOR
     return row
@@ -107,6 +114,7 @@ def instance_table(fleet: Fleet, rows: dict[tuple[object, ...], int]) -> Table:
             )
         fill_instance(row, spec)
         row["profile"] = rows[profile_key(spec)]
+        row["share_weight"] = 0.5 if spec.gpu in HALF_WEIGHT else 1.0
     return table
 
 
@@ -136,10 +144,17 @@ def step_table(steps: tuple[str, ...]) -> Table:
     return table
 
 
-def template_table(kinds: tuple[str, ...], steps: tuple[str, ...]) -> Ints:
+def template_table(kinds: tuple[str, ...], steps: tuple[str, ...]) -> Floats:
     """Entries of each kind's declared template by step, [kinds, steps]; zeros where none is declared."""
     counts = [[TEMPLATES.get(kind, {}).get(step, 0) for step in steps] for kind in kinds]
-    return np.array(counts, np.int64).reshape(len(kinds), len(steps))
+    return np.array(counts, np.float64).reshape(len(kinds), len(steps))
+
+
+def kind_table(kinds: tuple[str, ...]) -> Table:
+    """One KIND row per kind of workflow."""
+    table = np.zeros(len(kinds), KIND)
+    table["declared"] = [kind in TEMPLATES for kind in kinds]
+    return table
 
 
 def call_table(workload: Workload) -> Table:
@@ -151,6 +166,7 @@ def call_table(workload: Workload) -> Table:
     table["stream_key"] = np.where(streams >= 0, streams.astype(np.int64) + workload.n_shared, -1)
     first = workload.workflows["first_call"][workload.calls["workflow"]]
     table["uid"] = workload.workflows["id"][workload.calls["workflow"]] * 100_000 + np.arange(len(table)) - first
+    table["tenant"] = workload.workflows["tenant"][workload.calls["workflow"]]
     for field in ("instance", "next", "prev", "runner_up", "remnant", "base_key"):
         table[field] = -1
     for field in ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s"):
@@ -164,6 +180,7 @@ def workflow_table(workload: Workload) -> Table:
     for name in ("id", "arrival_s", "slo_s", "tenant", "kind", "first_call", "n_calls", "go_on"):
         table[name] = workload.workflows[name]
     table["finished_s"] = -1.0
+    table["critical"] = -1
     return table
 
 
@@ -174,10 +191,11 @@ def refresh_steps(costs: Costs, instances: Table, steps: Table) -> None:
         refresh_step(costs, instances, steps, k)
 
 
-def clock_table(workload: Workload, exact: bool) -> Table:
-    """The clock at zero."""
+def clock_table(workload: Workload, exact: bool, pool: int) -> Table:
+    """The clock at zero; the `pool` entries for prefixes are all unused."""
     clock = np.zeros(1, CLOCK)
     clock["exact"] = int(exact)
+    clock["n_free_prefixes"] = pool
     clock["n_shared"] = workload.n_shared
     clock["first_arrival_s"] = workload.workflows["arrival_s"][0] if len(workload.workflows) else 0.0
     return clock
@@ -195,6 +213,8 @@ def build_world(
     alpha: float = 0.5,
     exact: bool = False,
     journal: bool = False,
+    form: str = "paper",
+    aging_s: float = np.inf,
 ) -> World:
     """A world at time 0 with `workload` about to arrive.
 
@@ -205,6 +225,8 @@ def build_world(
         alpha: weight of execution cost against load in the dispatch score, 0 to 1.
         exact: one event per iteration (reference mode) instead of fast-forward.
         journal: keep a journal, which the driver must drain.
+        form: form of the dispatch score, "paper" or "artifact".
+        aging_s: under LLF, a call that waited longer is not overtaken any more, s; inf: off.
 
     Raises:
         SettingError: an unknown policy, alpha out of bounds, or contradictory engine settings.
@@ -217,30 +239,40 @@ def build_world(
     fill_slos(workload, workflows, calls, costs, instances, steps)
     n, keys = len(instances), workload.n_shared + workload.n_streams
     pool = prefix_pool(n, keys, len(calls))
-    seats = int(instances["max_num_seqs"].max())
-    clock = clock_table(workload, exact)
-    clock["n_free_prefixes"] = pool
     return World(
-        clock=clock,
-        policy=policy_table(policy, alpha),
+        clock=clock_table(workload, exact, pool),
+        policy=policy_table(policy, alpha, form, aging_s),
         costs=costs,
         instances=instances,
         workflows=workflows,
         calls=calls,
         steps=steps,
-        remaining=template_table(workload.kinds, workload.steps)[workflows["kind"]],
-        running=np.full((n, seats), -1, np.int64),
+        kinds=kind_table(workload.kinds),
+        templates=template_table(workload.kinds, workload.steps),
+        remaining=np.zeros((len(workflows), len(steps))),
+        counters=np.zeros((n, max(len(workflows), 1)), COUNTER),
+        meters=np.zeros((n, len(workload.tenants))),
         prefixes=np.zeros(pool, PREFIX),
         free_prefixes=np.arange(pool)[::-1].copy(),
         slots=np.full((n, max(keys, 1)), -1, np.int64),
-        runs=new_heap(n),
         timers=new_heap(max(len(workflows), 1)),
-        dirty=np.zeros(n, np.int64),
-        ended=np.zeros(seats, np.int64),
-        t_comp_s=np.zeros(n),
-        scores=np.zeros(n),
+        counts=np.zeros(len(steps)),
         journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
+        **idle_arrays(instances),
     )
+
+
+def idle_arrays(instances: Table) -> dict[str, Any]:
+    """What runs on the instances, all of them empty, and scratch space by instance and by seat."""
+    n, seats = len(instances), int(instances["max_num_seqs"].max())
+    return {
+        "running": np.full((n, seats), -1, np.int64),
+        "runs": new_heap(n),
+        "dirty": np.zeros(n, np.int64),
+        "ended": np.zeros(seats, np.int64),
+        "t_comp_s": np.zeros(n),
+        "scores": np.zeros(n),
+    }
 
 
 def fill_slos(workload: Workload, workflows: Table, calls: Table, costs: Costs, instances: Table, steps: Table) -> None:

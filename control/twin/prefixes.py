@@ -6,7 +6,7 @@ instance's LRU list; eviction takes an entry's blocks from its tail, so what is 
 remnant may build on a shared prefix: then it owns only the blocks behind `base`.
 """
 
-from control.jit import compiled
+from control.jit import compiled, compiled_apart
 from control.twin.world import World
 
 
@@ -80,7 +80,7 @@ def drop_prefix(world: World, i: int, e: int) -> None:
     forget_prefix(world, e)
 
 
-@compiled
+@compiled_apart
 def evict(world: World, i: int, n: int) -> None:
     """Free `n` blocks of evictable entries, least recently used first, each from its tail."""
     instance = world.instances[i]

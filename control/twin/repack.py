@@ -8,9 +8,9 @@ import numpy as np
 
 from control.model.workload import Workload
 from control.policy.codes import ACTIVE, FUTURE
-from control.policy.tables import JOURNAL, PREFIX, Ints, Table
+from control.policy.tables import COUNTER, JOURNAL, PREFIX, Ints, Table
 from control.twin.heap import Heap, new_heap, schedule
-from control.twin.pack import call_table, fill_slos, prefix_pool, template_table, workflow_table
+from control.twin.pack import call_table, fill_slos, prefix_pool, workflow_table
 from control.twin.world import World
 
 
@@ -50,13 +50,13 @@ def repack(
     clock = world.clock.copy()
     clock["next_workflow"] = int((workflows["state"] != FUTURE).sum())
     clock["n_free_prefixes"] = len(free)
-    templates = template_table(more.kinds, more.steps)[more.workflows["kind"]]
     packed = world._replace(
         clock=clock,
         instances=repack_queues(world, kept_calls),
         workflows=workflows,
         calls=calls,
-        remaining=np.concatenate([world.remaining[kept], templates]),
+        remaining=np.concatenate([world.remaining[kept], np.zeros((len(new_workflows), len(world.steps)))]),
+        counters=repack_counters(world, kept, len(new_workflows)),
         running=repack_running(world, kept_calls),
         prefixes=prefixes,
         free_prefixes=np.concatenate([free, np.zeros(len(prefixes) - len(free), np.int64)]),
@@ -76,6 +76,7 @@ def kept_rows(world: World, kept: np.ndarray, kept_calls: np.ndarray) -> tuple[T
     first = moved(workflows["first_call"], kept_calls)
     workflows["next_call"] += first - workflows["first_call"]
     workflows["first_call"] = first
+    workflows["critical"] = moved(workflows["critical"], kept_calls)
     return workflows, calls
 
 
@@ -118,6 +119,12 @@ def repack_prefixes(
     prefixes["call"] = np.where(prefixes["key"] < 0, moved(prefixes["call"], kept_calls), -1)
     unused = np.arange(len(world.prefixes), size)[::-1]
     return slots, prefixes, np.concatenate([unused, free])
+
+
+def repack_counters(world: World, kept: np.ndarray, n_new: int) -> Table:
+    """Virtual counters of the workflows that stay, and zeros for those that come."""
+    new = np.zeros((len(world.instances), n_new), COUNTER)
+    return np.concatenate([world.counters[:, : len(kept)][:, kept], new], axis=1)
 
 
 def repack_queues(world: World, kept_calls: np.ndarray) -> Table:

@@ -17,7 +17,11 @@ class World(NamedTuple):
     workflows: Table  # WORKFLOW_STATE [w], sorted by arrival
     calls: Table  # CALL_STATE [c], grouped by workflow
     steps: Table  # STEP [s]
-    remaining: Ints  # [w, s] entries left of each workflow's template
+    kinds: Table  # KIND [kinds]
+    templates: Floats  # [kinds, s] stages of a workflow of each kind, by step
+    remaining: Floats  # [w, s] entries left of each workflow's template, from its arrival on
+    counters: Table  # COUNTER [n, w]
+    meters: Floats  # [n, tenants] s of running time by tenants' shares
     running: Ints  # [n, max_num_seqs] calls in the batch, in order of admission
     prefixes: Table  # PREFIX [pool]
     free_prefixes: Ints  # [pool] stack of unused rows of `prefixes`
@@ -28,6 +32,7 @@ class World(NamedTuple):
     ended: Ints  # [max_num_seqs] scratch: calls that ended in a run
     t_comp_s: Floats  # [n] scratch
     scores: Floats  # [n] scratch
+    counts: Floats  # [s] scratch
     journal: Table  # JOURNAL [capacity]; empty: not kept
 
 
@@ -66,7 +71,11 @@ def borrowed_world(world: World) -> World:
         borrowed(world.workflows),
         borrowed(world.calls),
         borrowed(world.steps),
+        borrowed(world.kinds),
+        borrowed(world.templates),
         borrowed(world.remaining),
+        borrowed(world.counters),
+        borrowed(world.meters),
         borrowed(world.running),
         borrowed(world.prefixes),
         borrowed(world.free_prefixes),
@@ -77,5 +86,6 @@ def borrowed_world(world: World) -> World:
         borrowed(world.ended),
         borrowed(world.t_comp_s),
         borrowed(world.scores),
+        borrowed(world.counts),
         borrowed(world.journal),
     )

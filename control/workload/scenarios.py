@@ -34,6 +34,10 @@ class Scenario:
     agent_share: float  # share of workflows that are agent conversations
     swing: float = 0.0  # the rate varies by this share up and down
     period_s: float = 1800.0  # s from one crest of the rate to the next
+    steps: tuple[tuple[float, float], ...] = ()  # (from s, factor on the rate), in order of time
+    burst_every_s: float = math.inf  # s from one burst to the next
+    burst_s: float = 0.0  # s a burst lasts
+    burst_factor: float = 1.0  # factor on the rate during a burst
     tenants: tuple[str, ...] = ("analytics", "reporting")  # text-to-SQL tenants, in turn
     slo_scales: tuple[float, ...] = (1.0, 2.0)  # one for each of them
     agent_tenant: str = "assistants"
@@ -43,8 +47,24 @@ class Scenario:
     def rate_at(self, t_s: Floats) -> Floats:
         """Arrival rate at `t_s` s, workflows/s."""
         rates: Floats = self.rate * (1.0 + self.swing * np.sin(2.0 * math.pi * t_s / self.period_s))
-        return rates
+        for from_s, factor in self.steps:
+            rates = np.where(t_s >= from_s, rates * factor / self._factor_before(from_s), rates)
+        in_burst = (self.burst_s > 0.0) & (np.mod(t_s, self.burst_every_s) >= self.burst_every_s - self.burst_s)
+        return np.where(in_burst, rates * self.burst_factor, rates)
 
+    def _factor_before(self, at_s: float) -> float:
+        """Factor of the step in force just before `at_s`."""
+        return next((factor for from_s, factor in reversed(self.steps) if from_s < at_s), 1.0)
+
+    @property
+    def peak(self) -> float:
+        """The highest rate there can be, workflows/s."""
+        highest = max([1.0, *(factor for _, factor in self.steps)])
+        return self.rate * (1.0 + self.swing) * highest * max(1.0, self.burst_factor)
+
+
+#: Conversations of a minute or so: tools that answer within seconds.
+QUICK_AGENTS = AgentShape(turns_min=4, turns_max=8, think_median_s=1.5, think_sigma=0.8, think_most_s=20.0)
 
 _SCENARIOS = (
     Scenario(
@@ -56,7 +76,40 @@ _SCENARIOS = (
         rate=1.65,  # 70 % of the 2.35 workflows/s at which the fleet saturates under hexgen
         agent_share=0.15,
         swing=0.2,
-        agents=AgentShape(turns_min=4, turns_max=8, think_median_s=1.5, think_sigma=0.8, think_most_s=20.0),
+        agents=QUICK_AGENTS,
+    ),
+    Scenario(
+        "step-load",
+        "hexgen-hetero-1",
+        "Text-to-SQL whose load steps up sixfold",
+        "Text-to-SQL workflows at 0.05 a second, far below what the fleet holds, and from the tenth minute on at 0.3, "
+        "well above it: the alpha that suits the one does not suit the other.",
+        rate=0.05,
+        agent_share=0.0,
+        steps=((600.0, 6.0),),
+    ),
+    Scenario(
+        "diurnal",
+        "demo-mixed",
+        "A day of load in twenty minutes",
+        "The mix of demo-mixed, its rate swinging from a fifth to nine fifths of its mean every twenty minutes.",
+        rate=1.2,
+        agent_share=0.15,
+        swing=0.8,
+        period_s=1200.0,
+        agents=QUICK_AGENTS,
+    ),
+    Scenario(
+        "burst",
+        "demo-mixed",
+        "Bursts over a calm load",
+        "The mix of demo-mixed at half of what the fleet holds, with a minute at three times that every five minutes.",
+        rate=1.2,
+        agent_share=0.15,
+        burst_every_s=300.0,
+        burst_s=60.0,
+        burst_factor=3.0,
+        agents=QUICK_AGENTS,
     ),
     Scenario(
         "text2sql-tenants",
@@ -109,8 +162,7 @@ def window(scenario: Scenario, seed: int, index: int, load_scale: float = 1.0) -
 def _layer(scenario: Scenario, seed: int, index: int, layer: int, share: float) -> Workload:
     """One layer of load: `share` of a Poisson process at the scenario's rate, by thinning."""
     times, marks = _candidates(scenario, seed, index, layer)
-    peak = scenario.rate * (1.0 + scenario.swing)
-    kept = marks[:, 0] * peak < scenario.rate_at(times) * share
+    kept = marks[:, 0] * scenario.peak < scenario.rate_at(times) * share
     mixed = _mixed(scenario, seed, index, layer, times, marks[:, 1] < scenario.agent_share)
     draws = generator(seed, index, layer, _DRAWS).random((len(mixed.calls), 2))
     mixed.calls["draw_a"], mixed.calls["draw_b"] = draws[:, 0], draws[:, 1]
@@ -120,7 +172,7 @@ def _layer(scenario: Scenario, seed: int, index: int, layer: int, share: float) 
 def _candidates(scenario: Scenario, seed: int, index: int, layer: int) -> tuple[Floats, Floats]:
     """Arrival times at the peak rate, s, sorted, and two uniform marks for each."""
     rng = generator(seed, index, layer, _TIMES)
-    n = int(rng.poisson(scenario.rate * (1.0 + scenario.swing) * WINDOW_S))
+    n = int(rng.poisson(scenario.peak * WINDOW_S))
     if n > _LAYER_IDS:
         most = _LAYER_IDS / WINDOW_S
         raise SettingError(f"rate = {scenario.rate}: expected a peak well below {most:.0f} workflows/s")

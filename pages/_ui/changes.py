@@ -63,7 +63,7 @@ def recent_changes() -> None:
 def _line(change: Change) -> None:
     with st.container(key=f"change-{change.id}", horizontal=True, gap="small"):
         st.html(
-            f'<p class="change state-{change.state}"><time>{_clock(change.at)}</time> {escape(change.what)}'
+            f'<p class="change state-{change.state}"><time>{clock(change.at)}</time> {escape(change.what)}'
             f"<span>{escape(change.author)} {escape(change.outcome)}</span></p>"
         )
         if change.undo is not None:
@@ -88,9 +88,15 @@ def _warning(field: str, snapshot: dict[str, Any]) -> str:
     return meanwhile(snapshot[field], edits.base(field, snapshot[field]), edits.draft(field))
 
 
-def _clock(at: float) -> str:
+def clock(at: float) -> str:
+    """Wall time of epoch s in the viewer's time zone, with the day where it is not today's."""
+    moment, now = _local(at), _local(time.time())
+    return moment.strftime("%H:%M:%S" if moment.date() == now.date() else "%d %b %H:%M")
+
+
+def _local(at: float) -> datetime:
     try:
         zone = ZoneInfo(st.context.timezone or "UTC")
     except (ZoneInfoNotFoundError, ValueError):
         zone = ZoneInfo("UTC")
-    return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")
+    return datetime.fromtimestamp(at, zone)

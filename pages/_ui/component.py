@@ -1,20 +1,27 @@
-"""The live component: three lines of JavaScript that import the served module, in a fixed frame."""
+"""The components: three lines of JavaScript that import a served module, in a fixed frame."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import streamlit as st
 
 _JS = """
-const live = import(new URL("ui/live.js", document.baseURI).href);
+const served = import(new URL("ui/%s.js", document.baseURI).href);
 export default function (component) {
-  live.then((module) => module.mount(component));
+  served.then((module) => module.mount(component));
 }
 """
 
 _live = st.components.v2.component(
     "headway.live",
     html='<div class="hw-live"></div>',
-    js=_JS,
+    js=_JS % "live",
+    isolate_styles=False,
+)
+_figure = st.components.v2.component(
+    "headway.figure",
+    html='<div class="hw-drawn" role="img"></div>',
+    js=_JS % "figure",
     isolate_styles=False,
 )
 
@@ -26,3 +33,17 @@ def live(part: Literal["head", "board"]) -> None:
     """
     with st.container(key=f"live-{part}"):
         _live(key=f"live_{part}", data={"part": part})
+
+
+def bar(name: str, title: str, question: str) -> int | None:
+    """Mount the title, badge and clock of page `name`; the workflow whose link was clicked in this run, if any."""
+    with st.container(key="live-bar"):
+        data = {"part": "bar", "title": title, "question": question}
+        state = _live(key=f"live_{name}", data=data, on_workflow_change=lambda: None)
+    clicked = state.get("workflow")
+    return None if clicked is None else int(clicked)
+
+
+def figure(name: str, drawn: Mapping[str, Any], label: str) -> None:
+    """Mount a figure of `control.present` (data, layout, height in px); unchanged data is not drawn again."""
+    _figure(key=f"figure_{name}", data={"figure": drawn, "label": label}, height=int(drawn["height"]))

@@ -80,7 +80,7 @@ REFUSED = [
     ("undrain", {"instance": "h100-0"}, None, "h100-0 is up: cannot undrain it"),
     ("revive", {"instance": "h100-0"}, None, "h100-0 is up: cannot revive it"),
     ("drain", {"instance": "h100-0"}, "down", "it is up now, not down"),
-    ("tune", {}, None, "unknown command 'tune'"),
+    ("retrain", {}, None, "unknown command 'retrain'"),
 ]
 
 

@@ -13,7 +13,17 @@ from control.workload.build import dense_streams, merge
 from control.workload.generate import generate
 from control.workload.load import load_trace
 from control.workload.scenarios import scenario, window
-from tests.support.live import check_live, driven, ends, placements, started, twin_ends, twin_placements
+from tests.support.live import (
+    check_live,
+    driven,
+    ends,
+    ledgers,
+    placements,
+    started,
+    twin_ends,
+    twin_ledgers,
+    twin_placements,
+)
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 TRACES = {"hexgen_t1.csv": 400.0, "conserve_swebench.csv": 500.0, "mooncake_synthetic.jsonl": 600.0}
@@ -28,10 +38,13 @@ def check_parity(fleet: Fleet, source: Source, work: Workload, end_s: float, pol
     assert len(found) == len(engine.workflows)
     joules = [(found[key][2], expected[key][2]) for key in found]
     assert np.allclose(*zip(*joules, strict=True), rtol=1e-12)
+    mine, twins = ledgers(engine.workflows, end_s), twin_ledgers(work, fleet, policy, end_s)
+    assert mine.keys() == twins.keys()
+    assert np.allclose([mine[key] for key in mine], [twins[key] for key in mine], rtol=0.0, atol=2e-6)
     check_live(engine.live.world)
 
 
-@pytest.mark.parametrize("policy", ["hexgen", "p2c", "rr-pq"])
+@pytest.mark.parametrize("policy", ["hexgen", "p2c", "rr-pq", "vtc", "qlm", "plas"])
 def test_generated_text_to_sql_runs_as_simulated(demo_fleet: Fleet, policy: str) -> None:
     work = generate("text2sql", 300, 3, 1.2)
     check_parity(demo_fleet, Source("t", 3, trace=work), work, 320.0, policy)

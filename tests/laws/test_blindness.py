@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.policy.codes import COMPLETED, POLICIES
+from control.policy.codes import COMPLETED, FORMS
 from control.policy.tables import Ints, Table
 from control.twin.kernel import advance
 from control.twin.world import World
-from tests.support.scenes import Scene, examples, scenes
+from tests.support.scenes import ALL_POLICIES, Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 DECISIONS = ("instance", "placed_s", "score", "t_comp_s", "t_queue_s", "runner_up", "runner_up_score", "budget_s")
+PLANS = ("plan_prefill_s", "plan_decode_s", "plan_tool_s")
 
 
 def with_outputs(scene: Scene, outputs: Ints) -> Scene:
@@ -61,6 +62,9 @@ def check_blind(scene: Scene, outputs: Ints, changed: Ints) -> None:
     known = np.flatnonzero((placed >= 0) & (placed < at_s))
     for name in DECISIONS:
         assert np.array_equal(worlds[0].calls[name][known], worlds[1].calls[name][known]), name
+    arrived = worlds[0].workflows["arrival_s"] < at_s
+    for name in PLANS:
+        assert np.array_equal(worlds[0].workflows[name][arrived], worlds[1].workflows[name][arrived]), name
 
 
 @examples(200)
@@ -72,11 +76,12 @@ def test_lengths_of_unobserved_calls_change_no_decision(scene: Scene, share: flo
     check_blind(scene, outputs, changed)
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_swapped_lengths_of_a_burst_are_placed_alike(policy: str) -> None:
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("policy", ALL_POLICIES)
+def test_swapped_lengths_of_a_burst_are_placed_alike(policy: str, form: str) -> None:
     """Twelve calls at once on three instances: short first, then long first."""
     outputs = np.arange(2, 26, 2)
     rng = np.random.default_rng(1)
     work = lone_calls([0.0] * 12, [CallSpec(20, int(n), draw_a=rng.random(), draw_b=rng.random()) for n in outputs])
     three = fleet(instance(max_num_seqs=2), instance("H100"), instance("L4"))
-    check_blind(Scene(work, three, policy, 0.3, 1.0, -1), outputs[::-1].copy(), np.arange(12))
+    check_blind(Scene(work, three, policy, 0.3, 1.0, -1, form=form), outputs[::-1].copy(), np.arange(12))

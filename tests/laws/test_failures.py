@@ -1,61 +1,24 @@
 """The laws hold whatever fails, drains and comes back, and whenever it does."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.policy.codes import COMPLETED, DOWN, DRAINING, NO_INSTANCE, REFUSED
+from control.policy.codes import COMPLETED, DRAINING, NO_INSTANCE, REFUSED
 from control.twin.handlers import kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
+from tests.support.failures import Order, disturbed, orders
 from tests.support.laws import check_world
 from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 
-class Order(NamedTuple):
-    """What happens to an instance, at a share of the undisturbed run."""
-
-    share: float
-    what: str
-    instance: int
-
-
-ORDERS = st.lists(
-    st.builds(Order, st.floats(0.0, 1.0), st.sampled_from(["kill", "kill", "revive", "drain"]), st.integers(0, 3)),
-    min_size=1,
-    max_size=12,
-).map(sorted)
-
-
-def obey(world: World, order: Order) -> None:
-    """Kill, revive or drain an instance now."""
-    i = order.instance % len(world.instances)
-    if order.what == "kill":
-        kill(world, i)
-    elif order.what == "revive":
-        revive(world, i)
-    elif world.instances[i]["state"] != DOWN:
-        world.instances[i]["state"] = DRAINING
-
-
 @examples(150)
-@given(scene=scenes(), exact=st.booleans(), orders=ORDERS)
-def test_laws_hold_through_kills_drains_and_returns(scene: Scene, exact: bool, orders: list[Order]) -> None:
-    quiet, world = scene.world(exact), scene.world(exact)
-    advance(quiet, np.inf)
-    for order in orders:
-        at_s = order.share * float(quiet.clock[0]["now_s"])
-        advance(world, at_s)
-        obey(world, order)
-        advance(world, at_s)
-        check_world(world)
-    advance(world, np.inf)
-    settle_energy(world)
-    check_world(world, ended=True)
+@given(scene=scenes(), exact=st.booleans(), happens=orders())
+def test_laws_hold_through_kills_drains_and_returns(scene: Scene, exact: bool, happens: list[Order]) -> None:
+    disturbed(scene, exact, happens)
 
 
 @pytest.fixture
@@ -75,6 +38,7 @@ def test_calls_of_a_failed_instance_start_anew_on_the_other(two_busy: World) -> 
     assert (calls["state"] == COMPLETED).all()
     assert (calls["instance"] == 1).all()
     assert calls["restarts"].tolist() == [1, 0, 1, 0]
+    assert calls["failure_s"] == pytest.approx([1.0, 0.0, 1.0, 0.0])
     assert two_busy.instances["busy_s"][0] == pytest.approx(1.0)
     assert two_busy.instances["free"][0] == two_busy.instances["blocks"][0]
 
@@ -85,6 +49,7 @@ def test_failure_of_the_last_instance_refuses_what_it_held(two_busy: World) -> N
     advance(two_busy, np.inf)
     assert (two_busy.calls["state"] == REFUSED).all()
     assert (two_busy.calls["cause"] == NO_INSTANCE).all()
+    assert two_busy.calls["failure_s"] == pytest.approx([1.0] * 4)
     check_world(two_busy, ended=True)
 
 

@@ -1,7 +1,10 @@
 """Continuous batching of one instance: what a run holds and what it leaves behind."""
 
-from control.policy.codes import DECODE, DOWN, LLF, PREFILL, WAITING
+import math
+
+from control.policy.codes import DECODE, DOWN, LLF, PLAS, PREFILL, QLM, VTC, WAITING
 from tests.naive import cache
+from tests.naive.orders import Order, pick
 from tests.naive.state import Call, Instance, Run
 
 
@@ -14,26 +17,38 @@ def growth(instance: Instance, n: int) -> int:
     )
 
 
-def preempt_youngest(instance: Instance) -> None:
+def preempt_youngest(instance: Instance, now_s: float) -> None:
     """The call admitted last goes back to the head of the queue."""
     call = instance.batch.pop()
     cache.give_back(instance, call, instance.remnants if instance.caching else None, call.row)
     call.preemptions += 1
+    call.log.append(("preempted", now_s))
     instance.preemptions += 1
     call.chunk, call.state = 0, WAITING
     instance.queue.insert(0, call)
 
 
-def urgency_s(call: Call, now_s: float) -> float:
-    """T - (budget - waited)."""
-    return call.t_comp_s - (call.budget_s - (now_s - call.ready_s))
+def may_change(order: Order) -> bool:
+    """Whether who comes first can change while the same calls wait: a run must not be longer than an iteration."""
+    return order.queue in (VTC, QLM, PLAS) or (order.queue == LLF and order.aging_s < math.inf)
 
 
-def pick(instance: Instance, order: int, now_s: float) -> Call:
-    """The waiting call to admit next: a preempted head, else by the order of the queue, the earlier on a tie."""
-    if order != LLF or instance.queue[0].preemptions > 0:
-        return instance.queue[0]
-    return max(instance.queue, key=lambda call: urgency_s(call, now_s))
+def queue_times_s(instance: Instance, call: Call, until_s: float) -> tuple[float, float]:
+    """Time since the call was placed by whose calls ran meanwhile: its own tenant's, other tenants'."""
+    own_s = other_s = 0.0
+    for run in instance.runs:
+        share = run.tenants.count(call.tenant) / len(run.tenants)
+        own_s += share * run.overlap_s(call.placed_s, until_s)
+        other_s += (1.0 - share) * run.overlap_s(call.placed_s, until_s)
+    return own_s, other_s
+
+
+def begin_running(instance: Instance, call: Call, now_s: float) -> None:
+    """The call is admitted; what it generated before a preemption is computed again on account of that."""
+    if call.log[-1][0] == "queue":
+        call.queue_own_s, call.queue_other_s = queue_times_s(instance, call, now_s)
+    if call.log[-1][0] == "queue" or call.emitted == 0:
+        call.log.append(("prefill", now_s))
 
 
 def give_chunk(call: Call, budget: int) -> int:
@@ -42,7 +57,7 @@ def give_chunk(call: Call, budget: int) -> int:
     return budget - call.chunk
 
 
-def admit_waiting(instance: Instance, budget: int, order: int, now_s: float) -> None:
+def admit_waiting(instance: Instance, budget: int, order: Order, now_s: float) -> None:
     """Admit while seats, token budget and blocks last; nobody passes the call picked first."""
     coming = growth(instance, 1)
     while instance.queue and len(instance.batch) < instance.max_num_seqs and budget > 0:
@@ -57,6 +72,8 @@ def admit_waiting(instance: Instance, budget: int, order: int, now_s: float) -> 
             prefix, blocks = None, 0
         instance.queue.remove(call)
         instance.batch.append(call)
+        begin_running(instance, call, now_s)
+        instance.counters[call.workflow].tokens += call.input_tokens
         cache.take_context(instance, call, prefix, blocks)
         call.state = PREFILL
         call.cached_tokens += call.kv
@@ -65,11 +82,11 @@ def admit_waiting(instance: Instance, budget: int, order: int, now_s: float) -> 
         budget = give_chunk(call, budget)
 
 
-def make_batch(instance: Instance, order: int, now_s: float) -> bool:
+def make_batch(instance: Instance, order: Order, now_s: float) -> bool:
     """Preempt, share the token budget, admit; whether any call was preempted."""
     preempted = False
     while growth(instance, 1) > instance.available:
-        preempt_youngest(instance)
+        preempt_youngest(instance, now_s)
         preempted = True
     budget = instance.max_num_batched_tokens
     budget -= sum(call.state == DECODE for call in instance.batch)
@@ -97,7 +114,7 @@ def book_idle(instance: Instance, until_s: float) -> None:
     instance.accounted_s = until_s
 
 
-def plan(instance: Instance, order: int, exact: bool, now_s: float) -> None:
+def plan(instance: Instance, order: Order, exact: bool, now_s: float) -> None:
     """At a batch boundary: make up the batch and begin its run."""
     if instance.state == DOWN or instance.run is not None or not (instance.batch or instance.queue):
         return
@@ -110,9 +127,11 @@ def plan(instance: Instance, order: int, exact: bool, now_s: float) -> None:
     if prefills:
         n, ms = 1, instance.costs.mixed_ms(b, k, [(call.kv, call.chunk) for call in prefills])
     else:
-        n = 1 if exact or preempted else longest_run(instance, decoding)
+        n = 1 if exact or preempted or (instance.queue and may_change(order)) else longest_run(instance, decoding)
         ms = instance.costs.decode_ms(b, k, n)
-    instance.run = Run(now_s, now_s + ms * 1e-3, n, b, k, p, instance.costs.power_w(b, p))
+    tenants = [call.tenant for call in instance.batch]
+    instance.run = Run(now_s, now_s + ms * 1e-3, n, b, k, p, instance.costs.power_w(b, p), tenants)
+    instance.runs.append(instance.run)
 
 
 def cut_run(instance: Instance, now_s: float) -> None:
@@ -144,6 +163,7 @@ def finish_run(instance: Instance, now_s: float) -> list[Call]:
     ended = [call for call in instance.batch if call.emitted >= call.limit]
     instance.batch = [call for call in instance.batch if call.emitted < call.limit]
     for call in ended:
+        call.log.append(("end", now_s))
         cache.release(instance, call)
         instance.queued_work_s -= call.t_comp_s
     if not instance.batch and not instance.queue:
@@ -158,12 +178,14 @@ def step_call(instance: Instance, call: Call, n: int, a_token: float, now_s: flo
         call.energy_j += a_token
         cache.grow(instance, call)
         call.emitted += n
+        instance.counters[call.workflow].tokens += 2 * n
     elif call.chunk > 0:
         call.kv += call.chunk
         call.energy_j += a_token * call.chunk
         call.chunk = 0
         if call.kv == call.target:
             call.state = DECODE
+            call.log.append(("decode", now_s))
             cache.publish(instance, call)
             call.first_token_s = now_s if call.emitted == 0 else call.first_token_s
             call.emitted += 1

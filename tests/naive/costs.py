@@ -65,18 +65,26 @@ class CostModel:
         return self.watts[b] + (self.row["prefill_w"] - self.watts[b]) * (p / (p + b))
 
     def exec_s(self, tokens: int, outputs: float) -> float:
-        """A call alone: prefill in chunks, then outputs - 1 decode iterations at their mean context."""
+        """A call alone: prefill, then decoding."""
+        return self.prefill_s(tokens) + self.decode_s(tokens, outputs)
+
+    def prefill_s(self, tokens: int) -> float:
+        """A prompt alone, in chunks."""
         total_ms, held = 0.0, 0
         while held < tokens:
             p = min(self.chunk, tokens - held)
             total_ms += self.mixed_ms(0, 0, [(held, p)])
             held += p
+        return total_ms * 1e-3
+
+    def decode_s(self, tokens: int, outputs: float) -> float:
+        """outputs - 1 decode iterations alone, at their mean context."""
         steps = outputs - 1.0
         if steps <= 0.0:
-            return total_ms * 1e-3
+            return 0.0
         middle = tokens + 0.5 * (steps - 1.0)
         lines = [self.lines[x][1] + self.row[f"kv_ms_{x}"] * middle for x in (0, 1)]
-        return total_ms * 1e-3 + steps * (self.host_ms + max(lines)) * 1e-3
+        return steps * (self.host_ms + max(lines)) * 1e-3
 
 
 def series(first: float, slope: float, n: int) -> float:

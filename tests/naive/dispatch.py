@@ -1,7 +1,9 @@
-"""Which instance takes a call, and what budget it has: the rules, written out."""
+"""Which instance takes a call: the rules, written out."""
 
-from control.policy.codes import HEXGEN, LEAST_LOADED, POWER_OF_TWO, UP
-from tests.naive.state import Call, Instance, Step, Workflow
+import math
+
+from control.policy.codes import HEXGEN, HEXGEN_ARTIFACT, LEAST_LOADED, POWER_OF_TWO, UP
+from tests.naive.state import Call, Instance, Step
 
 
 def eligible(instances: list[Instance], call: Call) -> list[Instance]:
@@ -25,6 +27,18 @@ def hexgen_scores(alpha: float, floor: float, able: list[Instance], t_comp_s: di
     return {e.row: (1.0 - alpha) * beta / queue_s[e.row] - alpha * t_comp_s[e.row] for e in able}
 
 
+def artifact_scores(alpha: float, able: list[Instance], t_comp_s: dict[int, float]) -> dict[int, float]:
+    """alpha T(base) / T(e) - (1 - alpha) W_e k_e / W_base; the base alone while nothing was ever sent to it."""
+    base = able[0]
+    if base.dispatched_s == 0.0:
+        return {base.row: 0.0}
+    return {
+        e.row: alpha * t_comp_s[base.row] / t_comp_s[e.row]
+        - (1.0 - alpha) * (e.dispatched_s * e.share_weight) / base.dispatched_s
+        for e in able
+    }
+
+
 def two_choices(able: list[Instance], call: Call) -> list[Instance]:
     """Two different instances by the call's own draws; one where there is only one."""
     first = able[int(call.draw_a * len(able))]
@@ -43,6 +57,8 @@ def scores(
     dispatch, alpha, floor = rule
     if dispatch == HEXGEN:
         return hexgen_scores(alpha, floor, able, t_comp_s)
+    if dispatch == HEXGEN_ARTIFACT:
+        return artifact_scores(alpha, able, t_comp_s)
     if dispatch == LEAST_LOADED:
         return {e.row: -1.0 * load(e) for e in able}
     if dispatch == POWER_OF_TWO:
@@ -57,7 +73,10 @@ def choose(
     steps: list[Step],
     rotation: int,
 ) -> Instance | None:
-    """The instance with the largest score, then the least queued work, then first in rotation; None: nobody."""
+    """The instance with the largest score, then the least queued work, then first in rotation; None: nobody.
+
+    The call keeps what was decided on.
+    """
     able = eligible(instances, call)
     if not able:
         return None
@@ -65,45 +84,10 @@ def choose(
     t_comp_s = {e.row: e.costs.exec_s(call.input_tokens, outputs) for e in able}
     turn = {e.row: (e.row - rotation) % len(instances) for e in able}
     score = scores(rule, able, call, t_comp_s, turn)
-    best = min((e for e in able if e.row in score), key=lambda e: (-score[e.row], e.queued_work_s, turn[e.row]))
-    call.t_comp_s, call.score = t_comp_s[best.row], score[best.row]
+    ranked = sorted((e for e in able if e.row in score), key=lambda e: (-score[e.row], e.queued_work_s, turn[e.row]))
+    best, second = [*ranked, None][:2]
+    assert best is not None
+    call.t_comp_s, call.t_queue_s, call.score = t_comp_s[best.row], best.queued_work_s, score[best.row]
+    call.runner_up = -1 if second is None else second.row
+    call.runner_up_score = -math.inf if second is None else score[second.row]
     return best
-
-
-def fleet_mean_s(instances: list[Instance], step: Step) -> float:
-    """Time of a call of this step's mean lengths, averaged over the fleet."""
-    times = [e.costs.exec_s(int(step.mean_input), step.mean_output) for e in instances]
-    return plain_sum(times) / len(times)
-
-
-def plain_sum(values: list[float]) -> float:
-    """Sum from left to right, as the model adds (Python's own sum compensates for rounding)."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
-
-
-def learn(instances: list[Instance], steps: list[Step], call: Call) -> None:
-    """Fold a finished call's lengths into its step's running means."""
-    step = steps[call.step]
-    step.seen += 1.0
-    step.mean_input += (call.input_tokens - step.mean_input) / step.seen
-    step.mean_output += (call.emitted - step.mean_output) / step.seen
-    step.mean_exec_s = fleet_mean_s(instances, step)
-
-
-def set_budgets(workflow: Workflow, group: list[Call], steps: list[Step], now_s: float) -> None:
-    """Each distinct step in a row takes one entry off the template; each call gets its share of what is left."""
-    for before, call in zip([None, *group], group, strict=False):
-        if before is not None and before.step == call.step:
-            continue
-        workflow.template[call.step] = max(0, workflow.template[call.step] - 1)
-        if steps[call.step].drops >= 0:
-            workflow.template[steps[call.step].drops] = 0
-    later_s = plain_sum([count * step.mean_exec_s for count, step in zip(workflow.template, steps, strict=True)])
-    left_s = workflow.slo_s - (now_s - workflow.arrival_s)
-    for call in group:
-        own_s = steps[call.step].mean_exec_s
-        call.ready_s = now_s
-        call.budget_s = left_s * own_s / (own_s + later_s)

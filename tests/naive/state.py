@@ -4,6 +4,7 @@ Nothing is kept that can be counted: free blocks, loads and lengths of lists are
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from control.policy.codes import NO_CAUSE, PLANNED
@@ -19,6 +20,7 @@ class Call:
     workflow: int
     group: int
     step: int
+    tenant: int
     input_tokens: int
     output_tokens: int
     shared_key: int
@@ -37,7 +39,11 @@ class Call:
     first_token_s: float = -1.0
     finished_s: float = -1.0
     t_comp_s: float = 0.0
+    t_queue_s: float = 0.0
     score: float = 0.0
+    runner_up: int = -1
+    runner_up_score: float = 0.0
+    deadline_s: float = 0.0
     budget_s: float = 0.0
     limit: int = 0  # tokens it will generate
     emitted: int = 0
@@ -50,6 +56,32 @@ class Call:
     cached_tokens: int = 0
     preemptions: int = 0
     energy_j: float = 0.0
+    log: list[tuple[str, float]] = field(default_factory=list)  # phases in order, and when each began
+    queue_own_s: float = 0.0
+    queue_other_s: float = 0.0
+    critical: int = 0
+
+    def spent_s(self, phase: str) -> float:
+        """Time in all stretches of a phase that have ended."""
+        total = 0.0
+        for (name, from_s), (_, to_s) in pairwise(self.log):
+            total += to_s - from_s if name == phase else 0.0
+        return total
+
+    @property
+    def prefill_s(self) -> float:
+        """Time computing its prompt."""
+        return self.spent_s("prefill")
+
+    @property
+    def decode_s(self) -> float:
+        """Time generating."""
+        return self.spent_s("decode")
+
+    @property
+    def preempted_s(self) -> float:
+        """Time waiting again, and computing again what was lost."""
+        return self.spent_s("preempted")
 
 
 @dataclass(eq=False)
@@ -59,11 +91,20 @@ class Workflow:
     row: int
     arrival_s: float
     slo_s: float
+    tenant: int
+    kind: int
     go_on: int
     coming: list[list[Call]]
-    template: list[int]  # entries left by step
+    groups: list[list[Call]]  # all of them
+    template: list[float]  # entries left by step
     open: list[Call] = field(default_factory=list)  # calls of the group under way that have not ended
+    left: list[Call] = field(default_factory=list)  # calls of the group under way that have ended, in this order
     group_done_s: float = 0.0
+    tool_s: float = 0.0
+    attained_s: float = 0.0
+    plan_prefill_s: float = 0.0
+    plan_decode_s: float = 0.0
+    plan_tool_s: float = 0.0
     tool_until_s: float | None = None  # when the tools under way return
     cause: int = NO_CAUSE
     state: int = 0
@@ -77,8 +118,27 @@ class Step:
     seen: float
     mean_input: float
     mean_output: float
+    mean_tool_s: float
     mean_exec_s: float
+    mean_prefill_s: float
     drops: int
+
+
+@dataclass(eq=False)
+class Kind:
+    """How the template of a kind of workflow is known."""
+
+    declared: int
+    seen: float
+    template: list[float]  # entries by step
+
+
+@dataclass(eq=False)
+class Counter:
+    """What a workflow was served on an instance."""
+
+    tokens: float
+    seen: int  # how many workflows had come before, this one included
 
 
 @dataclass(eq=False)
@@ -103,6 +163,11 @@ class Run:
     kv: int
     prefills: int
     watts: float
+    tenants: list[int]  # of the calls in the batch
+
+    def overlap_s(self, from_s: float, to_s: float) -> float:
+        """Time of the run between two moments."""
+        return max(0.0, min(to_s, self.end_s) - max(from_s, self.start_s))
 
 
 @dataclass(eq=False)
@@ -119,9 +184,13 @@ class Instance:
     watermark: int
     max_model_len: int
     caching: int
+    share_weight: float
     queue: list[Call] = field(default_factory=list)  # in order of arrival here
     batch: list[Call] = field(default_factory=list)  # in order of admission
     run: Run | None = None
+    runs: list[Run] = field(default_factory=list)  # all runs so far, the one under way last
+    counters: dict[int, Counter] = field(default_factory=dict)  # by row of the workflow
+    dispatched_s: float = 0.0
     shared: dict[int, Prefix] = field(default_factory=dict)  # by key
     streams: dict[int, Prefix] = field(default_factory=dict)  # by key
     remnants: dict[int, Prefix] = field(default_factory=dict)  # by row of the preempted call
@@ -142,6 +211,11 @@ class Instance:
         return self.blocks - sum(c.own for c in self.batch) - sum(prefix.blocks for prefix in cached)
 
     @property
+    def seen(self) -> int:
+        """Workflows that have come here."""
+        return len(self.counters)
+
+    @property
     def evictable(self) -> int:
         """Blocks of cached prefixes that nobody uses."""
         return sum(prefix.blocks for prefix in self.lru)
@@ -152,10 +226,11 @@ class Instance:
         return self.free + self.evictable
 
 
-CALL_INPUTS: tuple[str, ...] = ("workflow", "group", "step", "input_tokens", "output_tokens", "shared_key")
+CALL_INPUTS: tuple[str, ...] = ("workflow", "group", "step", "tenant", "input_tokens", "output_tokens", "shared_key")
 CALL_INPUTS += ("shared_tokens", "stream_key", "history_tokens", "tool_s", "draw_a", "draw_b")
+WORKFLOW_INPUTS = ("arrival_s", "slo_s", "tenant", "kind", "go_on")
 INSTANCE_INPUTS: tuple[str, ...] = ("state", "max_num_seqs", "max_num_batched_tokens", "block_size", "blocks")
-INSTANCE_INPUTS += ("watermark", "max_model_len", "caching")
+INSTANCE_INPUTS += ("watermark", "max_model_len", "caching", "share_weight")
 
 
 def read_calls(world: World) -> list[Call]:
@@ -170,8 +245,9 @@ def read_workflows(world: World, calls: list[Call]) -> list[Workflow]:
         mine = [call for call in calls if call.workflow == w]
         numbers = sorted({call.group for call in mine})
         groups = [[call for call in mine if call.group == number] for number in numbers]
-        template = [int(count) for count in world.remaining[w]]
-        found.append(Workflow(w, float(row["arrival_s"]), float(row["slo_s"]), int(row["go_on"]), groups, template))
+        inputs = {name: row[name].item() for name in WORKFLOW_INPUTS}
+        template = world.remaining[w].tolist()
+        found.append(Workflow(row=w, coming=list(groups), groups=groups, template=template, **inputs))
     return found
 
 
@@ -179,12 +255,20 @@ def read_instances(world: World) -> list[Instance]:
     """All instances, empty."""
     found = []
     for i, row in enumerate(world.instances):
-        settings: dict[str, Any] = {name: int(row[name]) for name in INSTANCE_INPUTS}
+        settings: dict[str, Any] = {name: row[name].item() for name in INSTANCE_INPUTS}
         found.append(Instance(row=i, costs=CostModel.of(world, i), **settings))
     return found
 
 
 def read_steps(world: World) -> list[Step]:
     """All steps with what is declared of them."""
-    names = ("seen", "mean_input", "mean_output", "mean_exec_s", "drops")
+    names = ("seen", "mean_input", "mean_output", "mean_tool_s", "mean_exec_s", "mean_prefill_s", "drops")
     return [Step(*(row[name].item() for name in names)) for row in world.steps]
+
+
+def read_kinds(world: World) -> list[Kind]:
+    """All kinds of workflow with the templates that are declared."""
+    return [
+        Kind(int(row["declared"]), float(row["seen"]), template.tolist())
+        for row, template in zip(world.kinds, world.templates, strict=True)
+    ]

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
 from tests.naive.twin import NaiveTwin
 from tests.support.laws import check_world
 from tests.support.parity import differences
-from tests.support.scenes import Scene, examples, scenes
+from tests.support.scenes import ALL_POLICIES, Scene, examples, scenes
 from tests.support.worlds import CallSpec, Flow, fleet, instance, lone_calls, workload
 
 MODES = pytest.mark.parametrize("exact", [False, True], ids=["fast-forward", "per-iteration"])
@@ -27,10 +28,11 @@ def check_parity(world: World) -> World:
 
 
 @MODES
-@examples(200)
-@given(scene=scenes())
-def test_random_scene_runs_alike(exact: bool, scene: Scene) -> None:
-    check_parity(scene.world(exact))
+@pytest.mark.parametrize("policy", ALL_POLICIES)
+@examples(50)
+@given(data=st.data())
+def test_random_scene_runs_alike(exact: bool, policy: str, data: st.DataObject) -> None:
+    check_parity(data.draw(scenes(policies=(policy,))).world(exact))
 
 
 @MODES

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from control.model.templates import DROPS, TEMPLATES
-from control.policy.budget import learn_step, refresh_step, remaining_s, share_budget_s, use_template
-from control.policy.tables import Ints, Table
+from control.policy.budget import (
+    learn_step,
+    learn_template,
+    plan_workflow,
+    refresh_step,
+    remaining_s,
+    share_budget_s,
+    use_template,
+)
+from control.policy.tables import KIND, Floats, Table
 from control.twin.pack import step_table
 from tests.support import tables
 
@@ -37,18 +45,18 @@ def steps() -> Table:
 
 
 @pytest.fixture
-def template() -> Ints:
+def template() -> Floats:
     """The template of one workflow, [1, steps]."""
-    return np.array([[TEMPLATES["text2sql"][name] for name in NAMES]])
+    return np.array([[TEMPLATES["text2sql"][name] for name in NAMES]], float)
 
 
 @pytest.mark.parametrize("fleet", FLEET_WEIGHTS)
-def test_time_of_the_whole_template_is_the_published_base_slo(fleet: str, template: Ints) -> None:
+def test_time_of_the_whole_template_is_the_published_base_slo(fleet: str, template: Floats) -> None:
     table = published_steps(FLEET_WEIGHTS[fleet])
     assert remaining_s(template, table, 0) == pytest.approx(BASE_SLOS_S[fleet], abs=6e-4)
 
 
-def test_on_time_every_call_gets_its_own_mean_time(steps: Table, template: Ints) -> None:
+def test_on_time_every_call_gets_its_own_mean_time(steps: Table, template: Floats) -> None:
     slo_s = remaining_s(template, steps, 0)
     use_template(template, steps, 0, 0)
     own_s = steps["mean_exec_s"][0]
@@ -56,7 +64,7 @@ def test_on_time_every_call_gets_its_own_mean_time(steps: Table, template: Ints)
     assert share_budget_s(slo_s, 0.0, own_s, remaining_s(template, steps, 0)) == pytest.approx(own_s)
 
 
-def test_time_lost_is_a_debt_shared_in_proportion(steps: Table, template: Ints) -> None:
+def test_time_lost_is_a_debt_shared_in_proportion(steps: Table, template: Floats) -> None:
     """After 20 s in two stages worth 2.5 s, the candidate gets its share of the 38.907 s left."""
     for step in (0, 1):
         use_template(template, steps, 0, step)
@@ -78,7 +86,7 @@ def test_last_call_gets_all_that_is_left() -> None:
     assert share_budget_s(10.0, 4.0, 0.3, 0.0) == 6.0
 
 
-def test_step_no_longer_in_the_template_removes_nothing(steps: Table, template: Ints) -> None:
+def test_step_no_longer_in_the_template_removes_nothing(steps: Table, template: Floats) -> None:
     keywords = NAMES.index("extract_keywords")
     use_template(template, steps, 0, keywords)
     before = template.copy()
@@ -86,7 +94,7 @@ def test_step_no_longer_in_the_template_removes_nothing(steps: Table, template: 
     assert (template == before).all()
 
 
-def test_first_unit_tester_drops_the_remaining_revises(steps: Table, template: Ints) -> None:
+def test_first_unit_tester_drops_the_remaining_revises(steps: Table, template: Floats) -> None:
     revise, tester = NAMES.index("revise"), NAMES.index("unit_tester")
     assert DROPS == {"unit_tester": "revise"}
     use_template(template, steps, 0, revise)
@@ -96,7 +104,7 @@ def test_first_unit_tester_drops_the_remaining_revises(steps: Table, template: I
     assert template[0, tester] == 2
 
 
-def test_templates_of_other_workflows_stay(steps: Table, template: Ints) -> None:
+def test_templates_of_other_workflows_stay(steps: Table, template: Floats) -> None:
     both = np.repeat(template, 2, axis=0)
     use_template(both, steps, 1, 0)
     assert (both[0] == template[0]).all()
@@ -108,14 +116,67 @@ def test_history_is_a_running_mean_that_starts_at_what_is_declared() -> None:
     cost, fleet = tables.costs({}, decode_ms=10.0, mix_ms=20.0), tables.instances({})
     table = step_table(("information_retriever",))
     for _ in range(2):
-        learn_step(cost, fleet, table, 0, 518, 26)
+        learn_step(cost, fleet, table, tables.calls({"input_tokens": 518, "emitted": 26, "tool_s": 1.1})[0])
     assert table["seen"][0] == 22.0
     assert table["mean_input"][0] == pytest.approx((20 * 308 + 2 * 518) / 22)
     assert table["mean_output"][0] == pytest.approx((20 * 5 + 2 * 26) / 22)
+    assert table["mean_tool_s"][0] == pytest.approx(2 * 1.1 / 22)
+    assert table["mean_prefill_s"][0] == pytest.approx(0.020)
     assert table["mean_exec_s"][0] == pytest.approx(0.020 + 0.010 * (152 / 22 - 1))
+
+
+def test_length_that_was_cut_short_is_learned_as_it_was_seen() -> None:
+    """20 calls' worth of 5 tokens, then one that would have generated 99 and was cut at 26."""
+    table = step_table(("information_retriever",))
+    [call] = tables.calls({"input_tokens": 308, "emitted": 26, "output_tokens": 99})
+    learn_step(tables.costs({}), tables.instances({}), table, call)
+    assert table["mean_output"][0] == pytest.approx((20 * 5 + 26) / 21)
 
 
 def test_step_time_follows_the_fleet() -> None:
     cost, table = tables.costs({}, decode_ms=10.0, mix_ms=20.0), step_table(("chat",))
     refresh_step(cost, tables.instances({}, {"host_ms": 2.0}), table, 0)
     assert table["mean_exec_s"][0] == pytest.approx(0.020 + 0.010 * 199 + 0.001 * 200)
+
+
+def test_template_of_a_kind_is_the_mean_of_the_workflows_that_ended() -> None:
+    """Two stages of the first step and one of the second, then four of the first: 3 and 1/2 on average."""
+    kinds, templates = tables.table(KIND, {}, {}), np.zeros((2, 2))
+    learn_template(templates, kinds, 1, np.array([2.0, 1.0]))
+    assert templates.tolist() == [[0.0, 0.0], [2.0, 1.0]]
+    learn_template(templates, kinds, 1, np.array([4.0, 0.0]))
+    assert templates.tolist() == [[0.0, 0.0], [3.0, 0.5]]
+    assert kinds["seen"].tolist() == [0.0, 2.0]
+
+
+def test_declared_template_is_never_learned() -> None:
+    kinds, templates = tables.table(KIND, {"declared": 1}), np.array([[4.0, 1.0]])
+    learn_template(templates, kinds, 0, np.array([9.0, 9.0]))
+    assert templates.tolist() == [[4.0, 1.0]]
+    assert kinds["seen"][0] == 0.0
+
+
+def test_part_of_an_entry_is_used_up_and_never_owed(steps: Table) -> None:
+    """Half an entry is left after one and a half; the next use takes it, not more."""
+    learned = np.zeros((1, len(NAMES)))
+    learned[0, 0] = 1.5
+    for left in (0.5, 0.0, 0.0):
+        use_template(learned, steps, 0, 0)
+        assert learned[0, 0] == left
+
+
+def test_plan_is_the_mean_times_over_the_template() -> None:
+    """Two entries of 1 s prefill and 3 s decode with 0.5 s of tools, half a one of 4 s and 2 s."""
+    table = tables.steps(4.0, 6.0)
+    table["mean_prefill_s"], table["mean_tool_s"] = (1.0, 4.0), (0.5, 0.0)
+    [workflow] = tables.workflows({"kind": 1})
+    plan_workflow(np.array([[9.0, 9.0], [2.0, 0.5]]), table, workflow)
+    assert workflow["plan_prefill_s"] == 2 * 1.0 + 0.5 * 4.0
+    assert workflow["plan_decode_s"] == 2 * 3.0 + 0.5 * 2.0
+    assert workflow["plan_tool_s"] == 2 * 0.5
+
+
+def test_kind_nobody_has_seen_is_planned_as_nothing() -> None:
+    [workflow] = tables.workflows({})
+    plan_workflow(np.zeros((1, 1)), tables.steps(4.0), workflow)
+    assert workflow["plan_prefill_s"] + workflow["plan_decode_s"] + workflow["plan_tool_s"] == 0.0

@@ -11,7 +11,8 @@ from control.policy.cost import (
     decode_run_ms,
     exec_s,
     max_series_ms,
-    mean_exec_s,
+    mean_decode_s,
+    mean_prefill_s,
     mixed_ms,
     prefill_alone_s,
     series_ms,
@@ -91,7 +92,8 @@ def test_call_of_one_token_decodes_for_no_time(steps: float) -> None:
 def test_fleet_mean_weighs_every_instance_alike() -> None:
     cost = tables.costs({}, {}, decode_ms=10.0, mix_ms=20.0)
     three = tables.instances({"host_ms": 0.0}, {"host_ms": 0.0, "profile": 1}, {"host_ms": 3.0})
-    assert mean_exec_s(cost, three, 100, 5.0) == pytest.approx((0.060 + 0.060 + 0.075) / 3)
+    assert mean_prefill_s(cost, three, 100) == pytest.approx((0.020 + 0.020 + 0.023) / 3)
+    assert mean_decode_s(cost, three, 100, 5.0) == pytest.approx((0.040 + 0.040 + 0.052) / 3)
 
 
 @pytest.mark.parametrize("gpu", ["A100", "H100", "L4"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from control.policy.codes import DOWN, DRAINING, HEXGEN, LEAST_LOADED, POWER_OF_TWO, ROUND_ROBIN, UP
+from control.policy.codes import DOWN, DRAINING, HEXGEN, HEXGEN_ARTIFACT, LEAST_LOADED, POWER_OF_TWO, ROUND_ROBIN, UP
 from control.policy.dispatch import (
     best_instance,
     beta_s2,
@@ -18,7 +18,7 @@ from control.policy.dispatch import (
 )
 from tests.support import tables
 
-INF = math.inf
+INF, ARTIFACT = math.inf, HEXGEN_ARTIFACT
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Case:
     rotation: int = 0
     alpha: float = 0.5
     draws: tuple[float, float] = (0.0, 0.0)
+    dispatched_s: tuple[float, ...] = (0.0, 0.0, 0.0)
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0)
 
 
 CASES = (
@@ -59,6 +61,21 @@ CASES = (
     Case("hexgen: equal scores go to the lower queue", HEXGEN, 1, (1, 1, 1), (0.09, 0.05, 0.07), alpha=0.0),
     Case("hexgen: full tie, first in rotation", HEXGEN, 2, rotation=2),
     Case("hexgen: the fastest may not take the call", HEXGEN, 1, (INF, 2, 3), alpha=1.0),
+    Case("artifact: the base first, however slow, while it was given nothing", ARTIFACT, 0, (9, 1, 1), rotation=1),
+    Case("artifact: the first that may is the base", ARTIFACT, 1, (INF, 9, 1), dispatched_s=(7, 0, 7)),
+    Case("artifact, alpha 1: the fastest", ARTIFACT, 2, (3, 2, 1), alpha=1.0, dispatched_s=(1, 1, 99)),
+    Case("artifact, alpha 0: least given so far", ARTIFACT, 1, (1, 9, 1), alpha=0.0, dispatched_s=(3, 1, 2)),
+    Case(
+        "artifact, alpha 0: half weight counts half",
+        ARTIFACT,
+        2,
+        alpha=0.0,
+        dispatched_s=(3, 2, 3),
+        weights=(1, 1, 0.5),
+    ),
+    Case("artifact: what is queued now does not matter", ARTIFACT, 0, queued_s=(9, 0, 0), dispatched_s=(1, 2, 2)),
+    Case("artifact, alpha .5: speed 2 against load 1.5", ARTIFACT, 1, (2, 1, 2), dispatched_s=(2, 3, 2)),
+    Case("artifact, alpha .5: speed 2 does not outweigh load 3", ARTIFACT, 0, (2, 1, 2), dispatched_s=(2, 6, 4)),
 )
 
 
@@ -70,6 +87,7 @@ def test_case(case: Case) -> None:
             for n, s, t in zip(case.lengths, case.queued_s, case.t_comp_s, strict=True)
         )
     )
+    fleet["dispatched_s"], fleet["share_weight"] = case.dispatched_s, case.weights
     [call] = tables.calls({"draw_a": case.draws[0], "draw_b": case.draws[1]})
     t_comp_s, scores = np.array(case.t_comp_s, float), np.zeros(3)
     score_all(tables.policy(case.dispatch, case.alpha), fleet, call, case.rotation, t_comp_s, scores)
@@ -83,6 +101,14 @@ def test_score_by_hand() -> None:
     assert beta_s2(fleet, t_comp_s, 0.1) == pytest.approx(3.15)
     score_all(tables.policy(HEXGEN), fleet, tables.calls({})[0], 0, t_comp_s, scores)
     assert scores == pytest.approx([0.5 * 3.15 / 4.0 - 0.5, 0.5 * 3.15 / 0.2 - 1.0])
+
+
+def test_artifact_score_by_hand() -> None:
+    """T 4 and 2 s, W 10 and 8 s, the second of half weight: .3 x 1 - .7 x 1, and .3 x 2 - .7 x .4."""
+    fleet = tables.instances({"dispatched_s": 10.0, "share_weight": 1.0}, {"dispatched_s": 8.0, "share_weight": 0.5})
+    t_comp_s, scores = np.array([4.0, 2.0]), np.zeros(2)
+    score_all(tables.policy(HEXGEN_ARTIFACT, 0.3), fleet, tables.calls({})[0], 0, t_comp_s, scores)
+    assert scores == pytest.approx([-0.4, 0.32])
 
 
 def test_instances_that_may_not_do_not_count_in_beta() -> None:

@@ -1,46 +1,31 @@
-"""Which waiting call is admitted next, as cases in words; eligibility, power, names of policies."""
+"""Urgency, eligibility, power, names of policies."""
+
+import math
 
 import pytest
 
 from control.errors import SettingError
-from control.policy.codes import DOWN, DRAINING, FCFS, HEXGEN, LLF, UP, policy_codes
+from control.policy.codes import (
+    DOWN,
+    DRAINING,
+    FCFS,
+    HEXGEN,
+    HEXGEN_ARTIFACT,
+    LLF,
+    POLICIES,
+    UP,
+    policy_codes,
+)
 from control.policy.eligible import count_eligible, fits_any_context, is_eligible, nth_eligible
-from control.policy.pick import pick_waiting
 from control.policy.power import run_w
 from control.policy.urgency import urgency_s
+from control.twin.pack import policy_table
 from tests.support import tables
-
-
-def waiting(t_comp_s: float, budget_s: float, ready_s: float = 0.0, preemptions: int = 0) -> dict[str, float]:
-    """A waiting call."""
-    return {"t_comp_s": t_comp_s, "budget_s": budget_s, "ready_s": ready_s, "preemptions": preemptions}
-
-
-PICKS = {
-    "first come, first served: the head, however late the others": (FCFS, [waiting(1, 9), waiting(1, -9)], 0),
-    "least laxity: the smaller budget": (LLF, [waiting(1, 9), waiting(1, 2), waiting(1, 5)], 1),
-    "least laxity: the longer call at equal budgets": (LLF, [waiting(1, 5), waiting(3, 5)], 1),
-    "least laxity: the one that waited longer": (LLF, [waiting(1, 5, ready_s=4), waiting(1, 5, ready_s=1)], 1),
-    "least laxity: a debt is more urgent than no budget": (LLF, [waiting(1, 0), waiting(1, -1)], 1),
-    "least laxity: the earlier one on a tie": (LLF, [waiting(1, 5), waiting(2, 4), waiting(2, 4)], 1),
-    "least laxity: a preempted head resumes first": (LLF, [waiting(1, 9, preemptions=1), waiting(1, -9)], 0),
-    "least laxity: preempted behind the head is judged like any": (
-        LLF,
-        [waiting(1, 2), waiting(1, 9, preemptions=1)],
-        0,
-    ),
-}
-
-
-@pytest.mark.parametrize("words", PICKS)
-def test_picks(words: str) -> None:
-    order, queue, expected = PICKS[words]
-    assert pick_waiting(tables.calls(*queue), 0, order, 10.0) == expected
 
 
 def test_urgency_is_time_needed_less_time_left() -> None:
     """4 s of work, budget 10 s, waited 3 s: laxity 3 s."""
-    [call] = tables.calls(waiting(4.0, 10.0, ready_s=2.0))
+    [call] = tables.calls({"t_comp_s": 4.0, "budget_s": 10.0, "ready_s": 2.0})
     assert urgency_s(call, 5.0) == -3.0
     assert urgency_s(call, 9.0) == 1.0
 
@@ -78,6 +63,24 @@ def test_power_lies_between_decode_and_prefill_by_tokens(b: int, p: int, watts: 
 def test_named_policy_is_a_pair_of_levels() -> None:
     assert policy_codes("hexgen") == (HEXGEN, LLF)
     assert policy_codes("wb-fcfs") == (HEXGEN, FCFS)
+
+
+def test_artifact_form_changes_the_dispatch_of_the_papers_policies_alone() -> None:
+    assert policy_codes("hexgen", "artifact") == (HEXGEN_ARTIFACT, LLF)
+    assert policy_codes("wb-fcfs", "artifact") == (HEXGEN_ARTIFACT, FCFS)
+    for name in set(POLICIES) - {"hexgen", "wb-fcfs"}:
+        assert policy_codes(name, "artifact") == policy_codes(name)
+
+
+def test_unknown_form_names_what_exists() -> None:
+    with pytest.raises(SettingError, match=r"form = 'papyrus': expected one of paper, artifact"):
+        policy_codes("hexgen", "papyrus")
+
+
+@pytest.mark.parametrize("aging_s", [0.0, -1.0, math.nan])
+def test_aging_takes_a_number_of_seconds(aging_s: float) -> None:
+    with pytest.raises(SettingError, match=r"aging_s = .*: expected a number of seconds > 0"):
+        policy_table("hexgen", 0.5, aging_s=aging_s)
 
 
 def test_unknown_policy_names_what_exists() -> None:

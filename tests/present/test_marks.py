@@ -22,6 +22,8 @@ def event(id: int, at: float, kind: str, **more: Any) -> dict[str, Any]:
         (event(1, 0, "drain", target="l4-0"), "drain l4-0"),
         (event(1, 0, "engine_recovered", target="x"), "engine restart"),
         (event(1, 0, "pause"), "pause"),
+        (event(1, 0, "tuning_mode", new={"mode": "auto"}), "tuning auto"),
+        (event(1, 0, "release_alpha"), "α released"),
     ],
 )
 def test_a_mark_names_the_change(row: dict[str, Any], label: str) -> None:

@@ -65,3 +65,21 @@ def test_a_confirmation_names_the_instance_and_the_calls_it_reaches() -> None:
 )
 def test_only_an_edit_that_lost_its_base_is_warned(applied: float, base: float, draft: float, warned: bool) -> None:
     assert bool(meanwhile(applied, base, draft)) == warned
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "words"),
+    [
+        ("tune", {}, "run tuning"),
+        ("tuning_mode", {"mode": "auto"}, "tuning auto"),
+        ("release_alpha", {}, "release α to the tuner"),
+    ],
+)
+def test_what_is_asked_of_the_tuner_reads_as_words(kind: str, payload: dict[str, Any], words: str) -> None:
+    assert asked(command(kind, payload)) == words
+
+
+def test_a_mode_of_the_tuner_is_undone_where_the_engine_recorded_the_old_one() -> None:
+    assert inverse(command("tuning_mode", {"mode": "auto"}), {"mode": "off"}) == Order("tuning_mode", {"mode": "off"})
+    assert inverse(command("tuning_mode", {"mode": "auto"})) is None
+    assert inverse(command("tune", {})) is None

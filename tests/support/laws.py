@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from control.metrics.ledger import debts_s
 from control.policy.codes import (
+    BROKEN,
     CANCELLED,
     COMPLETED,
     DECODE,
+    DONE,
     DOWN,
     IDLE,
     PLANNED,
@@ -17,6 +20,7 @@ from control.policy.tables import Table
 from control.twin.world import World
 
 ENDED = (COMPLETED, REFUSED, CANCELLED)
+PHASES = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "failure_s")
 
 
 def check_world(world: World, ended: bool = False) -> None:
@@ -31,6 +35,8 @@ def check_world(world: World, ended: bool = False) -> None:
     check_tokens(world)
     check_joules(world)
     check_causality(world)
+    check_phases(world)
+    check_ledger(world)
 
 
 def check_calls(world: World, ended: bool) -> None:
@@ -199,6 +205,23 @@ def check_causality(world: World) -> None:
     assert (done["started_s"] < done["first_token_s"]).all()
     assert (done["first_token_s"] <= done["finished_s"]).all()
     check_groups(world)
+
+
+def check_phases(world: World) -> None:
+    """The phases of each call that has ended, each timed by itself, sum to the time from ready to end."""
+    calls = world.calls[np.isin(world.calls["state"], (COMPLETED, REFUSED))]
+    parts_s = np.stack([calls[name] for name in PHASES], axis=1)
+    assert (parts_s >= -1e-9).all()
+    assert np.allclose(parts_s.sum(axis=1), calls["finished_s"] - calls["ready_s"], rtol=0.0, atol=1e-6)
+
+
+def check_ledger(world: World) -> None:
+    """The debts of each workflow that has ended, by cause, sum to elapsed time minus plan."""
+    ended = np.isin(world.workflows["state"], (DONE, BROKEN))
+    rows = world.workflows[ended]
+    plan_s = rows["plan_prefill_s"] + rows["plan_decode_s"] + rows["plan_tool_s"]
+    debt_s = debts_s(world.workflows, world.calls)[ended].sum(axis=1)
+    assert np.allclose(debt_s, rows["finished_s"] - rows["arrival_s"] - plan_s, rtol=0.0, atol=1e-6)
 
 
 def check_groups(world: World) -> None:

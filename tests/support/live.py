@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from control.engine import checkpoint, view
+from control.engine.detail import Books
 from control.engine.source import Source
 from control.engine.state import Live, move, start, take_windows
+from control.metrics.ledger import debts_s, planned_s
 from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.codes import BROKEN, DECODE, DONE, PREFILL, WAITING
@@ -34,10 +36,11 @@ class Driven:
     live: Live
     decisions: list[Row] = field(default_factory=list)
     workflows: list[Row] = field(default_factory=list)
+    books: Books = field(default_factory=lambda: Books(300.0))
 
     def note(self) -> None:
         """Take over the journal."""
-        decisions, workflows = view.drain_journal(self.live)
+        decisions, workflows = view.drain_journal(self.live, lambda w: self.books.note(self.live, w))
         self.decisions += decisions
         self.workflows += workflows
 
@@ -126,6 +129,19 @@ def twin_ends(work: Workload, fleet: Fleet, policy: str, before_s: float) -> dic
     }
 
 
+def ledgers(workflows: list[Row], before_s: float) -> dict[int, list[float]]:
+    """Plan and debts by cause of each workflow that ended before a time, s."""
+    return {row["id"]: [row["plan_s"], *row["ledger"]] for row in workflows if row["finished_sim_s"] < before_s}
+
+
+def twin_ledgers(work: Workload, fleet: Fleet, policy: str, before_s: float) -> dict[int, list[float]]:
+    """The same of the twin's run of `work`."""
+    world = simulate(work, fleet, policy, 0.3)
+    plans, debts = planned_s(world.workflows).sum(axis=1), debts_s(world.workflows, world.calls)
+    rows = np.flatnonzero(world.workflows["finished_s"] < before_s)
+    return {int(world.workflows[w]["id"]): [float(plans[w]), *map(float, debts[w])] for w in rows}
+
+
 def check_live(world: World) -> None:
     """The laws of a repacked world: all of them but the sums over calls that it has forgotten."""
     states = world.calls["state"]
@@ -136,5 +152,7 @@ def check_live(world: World) -> None:
             check(world, i)
     laws.check_pool(world)
     laws.check_causality(world)
+    laws.check_phases(world)
+    laws.check_ledger(world)
     booked_j = world.calls["energy_j"].sum() + world.instances["idle_j"].sum()
     assert booked_j <= world.instances["energy_j"].sum() * (1.0 + 1e-9)

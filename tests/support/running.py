@@ -25,6 +25,11 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return mine
 
 
+def heed_interrupts() -> None:
+    """Let ctrl-C reach a process though the suite itself may run where it is ignored, as background jobs do."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Running:
     """One command under way; what it writes goes to files beside the store."""
 
@@ -32,7 +37,13 @@ class Running:
         self.out, self.err = (folder / f"{time.monotonic_ns()}.{name}" for name in ("out", "err"))
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = subprocess.Popen(
-                command, cwd=folder, env=environment(folder, **more), stdout=out, stderr=err, start_new_session=True
+                command,
+                cwd=folder,
+                env=environment(folder, **more),
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=heed_interrupts,
             )
 
     @property

@@ -3,7 +3,9 @@
 Hypothesis draws what shapes a scene; the lengths inside are filled from a drawn seed.
 """
 
+import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from control.model.fleet import Fleet, InstanceSpec
 from control.model.workload import Workload
-from control.policy.codes import DOWN, DRAINING, POLICIES
+from control.policy.codes import DOWN, DRAINING, FORMS, POLICIES
 from control.twin.pack import build_world
 from control.twin.world import World
 from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_steps, workload
@@ -20,6 +22,8 @@ from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_
 PAIRS = (("A40", "Qwen3-0.6B"), ("A100", "Llama-3.1-8B"), ("H100", "Llama-3.1-8B"), ("L4", "Llama-3.1-8B"))
 KINDS = ("chat", "text2sql")
 STEPS = ("chat", "revise", "unit_tester", "evaluate")
+TENANTS = ("ours", "theirs", "others")
+ALL_POLICIES = tuple(sorted(POLICIES))
 N_SHARED = 2
 GRID_S = 0.125  # exact in binary
 
@@ -45,10 +49,12 @@ class Scene:
     knee: float  # factor on the KV slope of a second decode line: moves the knee into the scene's sizes
     out_of_service: int  # instance that is drained or down from the start, -1: none
     step_s: float = 0.0  # every iteration takes this long, so that much falls on one instant; 0: what it costs
+    form: str = "paper"
+    aging_s: float = math.inf
 
     def world(self, exact: bool = False, journal: bool = False) -> World:
         """A fresh world at time 0."""
-        world = build_world(self.work, self.instances, self.policy, self.alpha, exact, journal)
+        world = build_world(self.work, self.instances, self.policy, self.alpha, exact, journal, self.form, self.aging_s)
         world.costs.profiles["kv_ms_1"] *= self.knee
         if self.step_s > 0.0:
             world = with_constant_steps(world, self.step_s)
@@ -108,26 +114,29 @@ def random_flow(rng: np.random.Generator, number: int, span_s: float, longest: i
     return Flow(
         arrival_s=round(arrival_s / GRID_S) * GRID_S if grid else arrival_s,
         calls=calls,
-        slo_s=float(rng.choice([np.nan, 0.0, 2.0])),
+        slo_s=float(rng.choice([np.nan, 0.0, 2.0, 40.0, 300.0])),
         kind=int(rng.integers(0, len(KINDS))),
         go_on=int(rng.integers(0, 2)),
+        tenant=int(rng.integers(0, len(TENANTS))),
     )
 
 
 @st.composite
-def scenes(draw: st.DrawFn, grid: bool = True) -> Scene:
-    """A scene; with `grid`, arrivals, tool returns and ends of runs may fall on one instant."""
+def scenes(draw: st.DrawFn, grid: bool = True, policies: Sequence[str] = ALL_POLICIES) -> Scene:
+    """A scene under one of `policies`; with `grid`, arrivals, tool returns and ends of runs may fall on one instant."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     span_s, longest = draw(st.sampled_from([0.0, 0.5, 3.0])), draw(st.sampled_from([20, 60, 120]))
     gridded = draw(st.booleans()) if grid else False
     shared_by = draw(st.sampled_from([1, 5]))  # workflows that continue the same streams
     flows = [random_flow(rng, k // shared_by, span_s, longest, gridded) for k in range(draw(st.integers(1, 25)))]
     return Scene(
-        work=workload(flows, KINDS, STEPS),
+        work=workload(flows, KINDS, STEPS, TENANTS),
         instances=fleet(*draw(st.lists(specs(), min_size=1, max_size=4))),
-        policy=draw(st.sampled_from(sorted(POLICIES))),
+        policy=draw(st.sampled_from(policies)),
         alpha=draw(st.sampled_from([0.0, 0.3, 1.0])),
         knee=draw(st.sampled_from([1.0, 1000.0])),
         out_of_service=draw(st.sampled_from([-1, -1, -1, 0, 2])),
         step_s=draw(st.sampled_from([0.0, GRID_S])) if gridded else 0.0,
+        form=draw(st.sampled_from(FORMS)),
+        aging_s=draw(st.sampled_from([math.inf, 0.05, 0.5])),
     )

@@ -6,6 +6,7 @@ from typing import Any
 from storage import commands, lease
 from storage.journal import Batch, Journal
 from storage.open import Store
+from tests.support import details
 
 GPUS = (("h100-0", "H100", 700.0), ("a100-0", "A100", 400.0), ("l4-0", "L4", 72.0))
 FLEET_SAMPLE = (
@@ -97,21 +98,35 @@ def samples_of(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class StandInEngine:
-    """Commits one snapshot a call and applies α and policy commands, with compare-and-set, as an engine does."""
+    """Commits one snapshot and its detail a call; decides commands with compare-and-set, as an engine does.
+
+    `detail` holds what replaces parts of the detail document, and its "tuning" what commands changed; None: the
+    engine reports no detail.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.settings: dict[str, Any] = {"alpha": 0.2, "policy": "hexgen"}
+        self.detail: dict[str, Any] | None = {"tuning": details.tuning()}
         lease.acquire(store, "stand-in")
         self.journal = Journal(store)
 
-    def tick(self, at: float | None = None, events: tuple[dict[str, Any], ...] = (), **changed: Any) -> None:
+    def tick(
+        self,
+        at: float | None = None,
+        events: tuple[dict[str, Any], ...] = (),
+        workflows: tuple[dict[str, Any], ...] = (),
+        **changed: Any,
+    ) -> None:
         """Decide all pending commands and commit a snapshot at `at` (epoch s, now by default)."""
         at = time.time() if at is None else at
         outcomes = [self._decide(row) for row in commands.pending(self.store)]
         payload = snapshot(at=at, **(self.settings | changed))
         batch = Batch(at, payload["sim_s"], payload, samples_of(payload), outcomes=outcomes)
         batch.events.extend(events)
+        batch.workflows.extend(workflows)
+        if self.detail is not None:
+            batch.detail = details.detail(at, payload["sim_s"], **self.detail)
         self.journal.commit(batch)
 
     def _decide(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -120,4 +135,16 @@ class StandInEngine:
             return {"id": row["id"], "state": "refused", "reason": f"it is {found} by now"}
         if row["kind"] in self.settings:
             self.settings[row["kind"]] = row["payload"][row["kind"]]
+        if self.detail is not None:
+            self.detail["tuning"] |= self._tuned(row)
         return {"id": row["id"], "state": "applied"}
+
+    def _tuned(self, row: dict[str, Any]) -> dict[str, Any]:
+        """What a command changes of the tuner: an α set by hand is pinned until it is released."""
+        changes: dict[str, dict[str, Any]] = {
+            "tune": {"running": True, "progress": 0.0},
+            "tuning_mode": {"mode": row["payload"].get("mode")},
+            "release_alpha": {"pinned": False},
+            "alpha": {"pinned": True},
+        }
+        return changes.get(row["kind"], {})

@@ -1,10 +1,21 @@
 """Rows of the tables by hand."""
 
+import math
 from typing import Any
 
 import numpy as np
 
-from control.policy.tables import CALL_STATE, INSTANCE, POLICY, PROFILE, STEP, Costs, Table
+from control.policy.tables import (
+    CALL_STATE,
+    COUNTER,
+    INSTANCE,
+    POLICY,
+    PROFILE,
+    STEP,
+    WORKFLOW_STATE,
+    Costs,
+    Table,
+)
 
 
 def table(dtype: np.dtype[np.void], *rows: dict[str, Any]) -> Table:
@@ -39,6 +50,22 @@ def policy(dispatch: int, alpha: float = 0.5, floor: float = 0.1) -> Table:
     """The policy row itself."""
     row: Table = table(POLICY, {"dispatch": dispatch, "alpha": alpha, "floor": floor})[0]
     return row
+
+
+def queue_policy(queue: int, aging_s: float = math.inf) -> Table:
+    """The policy row itself, for the local queue."""
+    row: Table = table(POLICY, {"queue": queue, "aging_s": aging_s})[0]
+    return row
+
+
+def workflows(*rows: dict[str, Any]) -> Table:
+    """Workflows of zeros but for the fields given by row."""
+    return table(WORKFLOW_STATE, *rows)
+
+
+def counters(*tokens: float) -> Table:
+    """Virtual counters of an instance, of workflows first seen there in this order."""
+    return table(COUNTER, *({"tokens": n, "seen": k + 1} for k, n in enumerate(tokens)))
 
 
 def costs(*profiles: dict[str, Any], decode_ms: float = 0.0, second_ms: float = 0.0, mix_ms: float = 0.0) -> Costs:

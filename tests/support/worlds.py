@@ -38,15 +38,22 @@ class Flow(NamedTuple):
     slo_s: float = math.nan
     kind: int = 0
     go_on: int = 0
+    tenant: int = 0
 
 
-def workload(flows: Sequence[Flow], kinds: Sequence[str] = ("chat",), steps: Sequence[str] = ("chat",)) -> Workload:
+def workload(
+    flows: Sequence[Flow],
+    kinds: Sequence[str] = ("chat",),
+    steps: Sequence[str] = ("chat",),
+    tenants: Sequence[str] = ("default",),
+) -> Workload:
     """The workload of these workflows, in order of arrival."""
     flows = sorted(flows, key=lambda flow: flow.arrival_s)
     workflows = empty_workflows(len(flows))
     for row, flow in zip(workflows, flows, strict=True):
         row["arrival_s"], row["slo_s"] = flow.arrival_s, flow.slo_s
         row["kind"], row["go_on"], row["n_calls"] = flow.kind, flow.go_on, len(flow.calls)
+        row["tenant"] = flow.tenant
     workflows["first_call"] = np.cumsum(workflows["n_calls"]) - workflows["n_calls"]
     calls = empty_calls(int(workflows["n_calls"].sum()))
     calls["workflow"] = np.repeat(np.arange(len(flows)), workflows["n_calls"])
@@ -61,7 +68,7 @@ def workload(flows: Sequence[Flow], kinds: Sequence[str] = ("chat",), steps: Seq
         workflows,
         calls,
         tuple(kinds),
-        ("default",),
+        tuple(tenants),
         tuple(steps),
         n_shared,
         n_streams,

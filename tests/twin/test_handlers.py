@@ -62,10 +62,11 @@ def test_call_that_suits_an_instance_which_is_down_is_refused_for_want_of_one() 
     assert world.workflows[0]["finished_s"] == 1.0
 
 
-def test_workflow_of_refusals_alone_still_ends() -> None:
+def test_workflow_of_refusals_alone_ends_broken_though_it_goes_on() -> None:
     world = run(Flow(1.0, grouped(LONG, LONG, LONG), go_on=1))
     assert (world.calls["state"] == REFUSED).all()
-    assert world.workflows[0]["state"] == DONE
+    assert world.workflows[0]["state"] == BROKEN
+    assert world.workflows[0]["cause"] == TOO_LONG
 
 
 def test_siblings_of_a_refused_call_are_served_before_the_workflow_ends() -> None:
@@ -134,7 +135,7 @@ def test_parallel_calls_of_one_step_take_one_entry_off_the_template() -> None:
     world = build_world(workload(flows, ("text2sql",), steps), fleet(instance()), "hexgen")
     t_s = world.steps["mean_exec_s"].copy()
     advance(world, 0.0)
-    assert world.remaining[0].tolist() == [0, 1]
+    assert world.remaining[0].tolist() == [0.0, 1.0]
     assert world.calls["budget_s"][:2] == pytest.approx([60.0 * t_s[0] / t_s.sum()] * 2)
 
 

@@ -1,23 +1,28 @@
 """A world that forgets what has ended and takes in what comes runs on like one that held everything from the start."""
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from control.model.workload import Workload
-from control.policy.tables import Table
+from control.policy.tables import Record, Table
 from control.twin.kernel import advance
 from control.twin.pack import build_world
 from control.twin.repack import repack
 from control.twin.world import World
+from tests.support.laws import PHASES, check_ledger, check_phases
 from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 INSTANCE_LINKS = ("wait_head", "wait_tail")  # row numbers
 CALL_RESULTS: tuple[str, ...] = ("state", "cause", "instance", "ready_s", "placed_s", "started_s", "finished_s")
 CALL_RESULTS += ("first_token_s", "score", "budget_s", "energy_j", "cached_tokens", "preemptions", "emitted")
+CALL_RESULTS += ("deadline_s", "critical", "phase", *PHASES)
+WORKFLOW_RESULTS: tuple[str, ...] = ("state", "cause", "finished_s", "tool_s", "attained_s")
+WORKFLOW_RESULTS += ("plan_prefill_s", "plan_decode_s", "plan_tool_s")
 
 
 def part(work: Workload, first: int, end: int) -> Workload:
@@ -30,22 +35,49 @@ def part(work: Workload, first: int, end: int) -> Workload:
     return work._replace(workflows=workflows, calls=calls)
 
 
+def numbered(work: Workload) -> Workload:
+    """The same work with workflows numbered from 0, so that each is known again."""
+    workflows = work.workflows.copy()
+    workflows["id"] = np.arange(len(workflows))
+    return work._replace(workflows=workflows)
+
+
 def world_of(scene: Scene, work: Workload) -> World:
     """The scene's world with this work."""
     return replace(scene, work=work).world()
 
 
-def check_alike(results: dict[int, Table], whole: World) -> None:
-    """Every call, known by its uid, came to the same end."""
-    assert sorted(results) == sorted(whole.calls["uid"].tolist())
-    for call in whole.calls:
-        mine = results[int(call["uid"])]
-        assert {name: mine[name] for name in CALL_RESULTS} == {name: call[name] for name in CALL_RESULTS}
+class Results(NamedTuple):
+    """What came of everything, by the numbers that stay."""
+
+    calls: dict[int, Table]  # by uid
+    workflows: dict[int, Table]  # by id
+    counters: dict[int, Table]  # columns of virtual counters [n instances], by id of the workflow
+
+    def collect(self, world: World) -> None:
+        """Keep the world's rows, later ones over earlier ones."""
+        self.calls.update({int(call["uid"]): call.copy() for call in world.calls})
+        for w, workflow in enumerate(world.workflows):
+            self.workflows[int(workflow["id"])] = workflow.copy()
+            self.counters[int(workflow["id"])] = world.counters[:, w].copy()
 
 
-def collect(world: World, results: dict[int, Table]) -> None:
-    """Keep the rows of the world's calls by uid, later ones over earlier ones."""
-    results.update({int(call["uid"]): call.copy() for call in world.calls})
+def picked(row: Record, names: tuple[str, ...]) -> dict[str, Any]:
+    """Some fields of a row."""
+    return {name: row[name] for name in names}
+
+
+def check_alike(results: Results, whole: World) -> None:
+    """Every call and workflow came to the same end, and its counters stood alike when it was last seen."""
+    expected = Results({}, {}, {})
+    expected.collect(whole)
+    assert sorted(results.calls) == sorted(expected.calls)
+    assert sorted(results.workflows) == sorted(expected.workflows)
+    for uid, call in expected.calls.items():
+        assert picked(results.calls[uid], CALL_RESULTS) == picked(call, CALL_RESULTS)
+    for number, workflow in expected.workflows.items():
+        assert picked(results.workflows[number], WORKFLOW_RESULTS) == picked(workflow, WORKFLOW_RESULTS)
+        assert results.counters[number].tolist() == expected.counters[number].tolist()
 
 
 @examples(120)
@@ -55,28 +87,32 @@ def test_repacked_world_runs_on_like_the_whole(scene: Scene, split: float, share
     scene = replace(
         scene, knee=1.0, step_s=0.0
     )  # deadlines are derived when work comes in: the costs must be the final ones
-    work, n = scene.work, len(scene.work.workflows)
+    work, n = numbered(scene.work), len(scene.work.workflows)
+    scene = replace(scene, work=work)
     cut = min(n - 1, max(1, int(split * n)))
     assume(n > 1 and work.workflows["arrival_s"][cut] > work.workflows["arrival_s"][cut - 1])
     at_s = share * float(work.workflows["arrival_s"][cut])
     whole, packed = scene.world(), world_of(scene, part(work, 0, cut))
     declared, streams = packed.steps.copy(), np.arange(work.n_streams)
-    results: dict[int, Table] = {}
+    results = Results({}, {}, {})
     for time_s, more in (
         (at_s, part(work, cut, n)),
         (later + float(work.workflows["arrival_s"][-1]), part(work, n, n)),
     ):
         advance(whole, time_s)
         advance(packed, time_s)
-        collect(packed, results)
+        check_phases(packed)
+        check_ledger(packed)
+        results.collect(packed)
         packed, streams = repack(packed, streams, more, declared)
     advance(whole, np.inf)
     advance(packed, np.inf)
-    collect(packed, results)
+    results.collect(packed)
     check_alike(results, whole)
     for name in whole.instances.dtype.names or ():
         assert name in INSTANCE_LINKS or np.array_equal(whole.instances[name], packed.instances[name]), name
-    assert whole.steps.tobytes() == packed.steps.tobytes()
+    for name in ("steps", "kinds", "templates", "meters"):
+        assert getattr(whole, name).tobytes() == getattr(packed, name).tobytes(), name
 
 
 @examples(40)

@@ -2,6 +2,7 @@
 
 import { Charts } from "./charts.js";
 import { Crosshair } from "./crosshair.js";
+import { plotly } from "./plotly.js";
 import { CHARTS } from "./series.js";
 import { Strip } from "./strip.js";
 import { gpuColours, themeOf } from "./theme.js";
@@ -14,19 +15,6 @@ const SKELETON = `
     </section>`).join("")}
   </div>
   <button type="button" class="hw-reset" data-testid="zoom-reset" hidden>Zoomed: back to live</button>`;
-
-let loading = null;
-/** Plotly from the wheel, once a page. */
-function plotly() {
-  loading ??= new Promise((done, fail) => {
-    const script = document.createElement("script");
-    script.src = new URL("api/plotly.js", document.baseURI).href;
-    script.onload = () => done(window.Plotly);
-    script.onerror = () => { loading = null; script.remove(); fail(new Error("plotly.js did not load")); };
-    document.head.append(script);
-  });
-  return loading;
-}
 
 export class Board {
   constructor(root) {

@@ -103,7 +103,7 @@ export class Head {
 }
 
 /** [kind, badge, alert] from the age of the data and what the engine said last. */
-function health(feed) {
+export function health(feed) {
   const age = feed.age();
   if (age === null) return feed.reachable ? ["wait", "connecting", ""] : ["red", "no answer", "The dashboard's server does not answer; trying again."];
   const limits = feed.static.limits;
@@ -137,6 +137,6 @@ function spark(values) {
   }).join("");
 }
 
-function setText(node, value) {
+export function setText(node, value) {
   if (node.textContent !== value) node.textContent = value;
 }

@@ -1,16 +1,19 @@
-// Entry of the live component: mounts the head (badge, numbers) or the board (instances, charts) of one feed.
+// Entry of the live component: mounts the head (badge, numbers), the board (instances, charts) or the bar (title,
+// badge) of one feed.
 
+import { Bar } from "./bar.js";
 import { Board } from "./board.js";
 import { Feed } from "./feed.js";
 import { Head } from "./head.js";
 
 const feed = new Feed();
 const mounted = new WeakMap();
-const PARTS = { head: Head, board: Board };
+const PARTS = { head: Head, board: Board, bar: Bar };
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, [role=combobox], [role=dialog]");
-  if (event.key === "p" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
+  const freezes = document.querySelector(".hw-toggle") !== null;
+  if (event.key === "p" && freezes && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
 });
 
 /** Load the stylesheet once; nothing is drawn before it is there, so nothing jumps. */
@@ -31,11 +34,11 @@ function stylesheet() {
 }
 
 /** Called on every run of the page with the same element; the view is made once, the feed lets it go. */
-export async function mount({ parentElement, data }) {
+export async function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".hw-live");
   await stylesheet();
   if (mounted.has(root)) return;
-  const view = new PARTS[data.part](root);
+  const view = new PARTS[data.part](root, data, setTriggerValue);
   mounted.set(root, view);
   feed.add(view);
 }

@@ -10,8 +10,14 @@ export function themeOf(root) {
   const list = (name) => read(name, "").split(",").map((c) => c.trim()).filter((c) => c.startsWith("#"));
   const [gpus, ramp] = [list("chart-categorical-colors"), list("chart-sequential-colors")];
   const background = read("background-color", "#0E1213");
+  const [primary, blue] = [read("primary-color", "#1F7BA8"), read("blue-color", "#6BBCE6")];
+  const shades = ramp.length >= 8 ? ramp.slice(0, 8) : RAMP;
   return {
     id: background + gpus.join(),
+    background,
+    primary,
+    blue,
+    pale: blue === primary ? shades[3] : blue, // stands out from primary in both themes
     text: read("text-color", "#E3E8E7"),
     muted: read("gray-color", "#8C9A9A"),
     grid: read("border-color", "#2A3235"),
@@ -20,7 +26,7 @@ export function themeOf(root) {
     font: read("font", "'IBM Plex Sans', system-ui, sans-serif"),
     fill: read("yellow-color", "#EBA93F"),
     gpus: gpus.length >= 4 ? gpus : GPUS,
-    ramp: ramp.length >= 8 ? ramp.slice(0, 8) : RAMP,
+    ramp: shades,
   };
 }
 

@@ -1,0 +1,55 @@
+"""Cells of the pages' tables: text with a kind that names its look; no markup, no colours."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from control.present.units import NOTHING, number, seconds
+
+
+class Cell(NamedTuple):
+    """One cell: what it says, how it looks, the workflow it links to, a hint for the pointer, a bar behind it.
+
+    `kind` is "" or words of: num (right, tabular digits), id (monospaced), muted, late, amber, good.
+    `bar` is a share in [-1, 1] drawn from the middle, or from the left where every bar of a column is positive.
+    `heat` is a share in [-1, 1]: how strongly the ground is coloured, blue below 0 (time saved), red above.
+    """
+
+    text: str
+    kind: str = ""
+    workflow: int | None = None
+    hint: str = ""
+    bar: float | None = None
+    heat: float | None = None
+
+
+class Table(NamedTuple):
+    """Column heads and rows of equal length; a head's kind goes for its column."""
+
+    heads: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
+
+
+def duration(value: float | None, kind: str = "num") -> Cell:
+    """A time in s with its unit."""
+    return Cell(NOTHING if value is None else seconds(tidy(value)), kind)
+
+
+def signed(value: float) -> str:
+    """A time in s with its unit and always a sign, a true minus where it is below 0."""
+    value = tidy(value)
+    return f"+{seconds(value)}" if value > 0 else seconds(value)
+
+
+def tidy(value: float) -> float:
+    """`value` in s without digits nobody reads: to 1 ms below 1 s, to 10 ms below 10 s, to 100 ms above; never −0."""
+    return round(value, 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1) + 0.0
+
+
+def workflow(number_: int) -> Cell:
+    """A workflow's number as a link to its timeline."""
+    return Cell(f"#{number_}", "id", number_)
+
+
+def count(value: float | None) -> Cell:
+    """A whole number."""
+    return Cell(number(value), "num")

@@ -1,0 +1,59 @@
+"""The frame of the pages without live charts: face or bar, panels, and how old what they show is."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from control.errors import StoreError
+from control.present.live import Limits
+from control.present.units import seconds
+from pages._ui import tables
+from pages._ui.component import bar
+from pages._ui.look import look, show_face
+from pages._ui.source import store
+from storage import readers
+
+T = TypeVar("T")
+
+
+def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], int | None] | None:
+    """Show the face that fits, or the bar: then the newest snapshot and the workflow that was clicked, if any."""
+    seen = look()
+    if seen.snapshot is None or seen.face.kind != "live":
+        show_face(seen.face)
+        return None
+    return seen.snapshot, bar(name, title, question)
+
+
+def panel(key: str, title: str, small: str = "") -> st.delta_generator.DeltaGenerator:
+    """A bordered panel with its title and a muted remark."""
+    box = st.container(key=f"panel-{key}", border=True, gap="small")
+    box.html(tables.title(title, small))
+    return box
+
+
+def detail() -> dict[str, Any] | None:
+    """The engine's newest detail; None before its first."""
+    return read(readers.detail)
+
+
+def read(reader: Callable[..., T], *args: Any, **named: Any) -> T:
+    """What a reader of the store returns; of an unreadable one the reason is shown until the next refresh."""
+    try:
+        return reader(store(), *args, **named)
+    except StoreError as error:
+        st.html(tables.note(str(error), "problem"))
+        st.stop()
+
+
+def age_note(shown: dict[str, Any]) -> str:
+    """Markup of a line that says how old `shown` is once it is no longer fresh, else ""."""
+    age = time.time() - shown["at"]
+    return tables.note(f"As the engine left it {seconds(round(age))} ago.", "old") if age > Limits().down_s else ""
+
+
+def waiting(what: str) -> str:
+    """Markup of the sentence before the engine's first report of `what`."""
+    return tables.note(f"The engine has not reported {what} yet; the page goes on by itself.", "wait")

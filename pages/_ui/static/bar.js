@@ -1,0 +1,58 @@
+// The bar of a page without live charts: title, question, live badge and alert, simulated time.
+
+import { clock, duration, number, zone } from "./format.js";
+import { health, setText } from "./head.js";
+
+const SKELETON = `
+  <div class="hw-title">
+    <h1></h1><span class="hw-name"></span>
+    <span class="hw-badge" data-testid="live-badge" role="status">connecting</span>
+    <span class="hw-alert" data-testid="live-alert" role="alert"></span>
+    <span class="hw-sim" data-testid="sim-time"></span>
+  </div>`;
+
+export class Bar {
+  constructor(root, data, trigger) {
+    root.innerHTML = SKELETON;
+    this.root = root;
+    this.part = (name) => root.querySelector(`.hw-${name}`);
+    root.querySelector("h1").textContent = data.title;
+    this.part("name").textContent = data.question;
+    this.follow = (event) => follow(event, trigger);
+    document.addEventListener("click", this.follow);
+  }
+
+  /** Tables are not frozen: a pause of the charts ends on this page. */
+  attach(feed) {
+    if (!feed.live) feed.setLive(true);
+  }
+
+  status(feed) {
+    const [kind, badge, alert] = health(feed);
+    this.part("badge").dataset.kind = kind;
+    setText(this.part("badge"), badge);
+    setText(this.part("alert"), alert);
+    this.part("alert").dataset.kind = kind;
+  }
+
+  render(feed) {
+    const { now, static: fixed } = feed;
+    const pace = now.paused ? "paused" : `×${number(now.speed)}`;
+    const when = `${clock(feed.at[feed.at.length - 1])} ${zone()}`;
+    setText(this.part("sim"), `${fixed.fleet_name}, simulated  ·  ${when}  ·  sim ${duration(now.sim_s)} ${pace}`);
+    this.status(feed);
+  }
+
+  destroy() {
+    document.removeEventListener("click", this.follow);
+    this.root.replaceChildren();
+  }
+}
+
+/** A plain click on a workflow's link opens it in this session; with a modifier the browser follows the link. */
+function follow(event, trigger) {
+  const link = event.target.closest?.('a[href^="debt?workflow="]');
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  trigger("workflow", Number(new URL(link.href).searchParams.get("workflow")));
+}

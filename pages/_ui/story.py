@@ -1,0 +1,66 @@
+"""One workflow's story: its timeline and debt once it has ended, its progress and placements before."""
+
+from typing import Any
+
+import streamlit as st
+
+from control.present import gantt, ledger, queues
+from pages._ui import frame, tables
+from pages._ui.component import figure
+from storage import readers
+
+PLACEMENTS = 50
+
+
+def selected(asked: str) -> None:
+    """The panel of the workflow that the URL names as `asked`."""
+    number = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 19 else None
+    with frame.panel("selected", "Workflow" if number is None else f"Workflow #{number}"):
+        st.button("Close", key="close-workflow", type="tertiary", on_click=st.query_params.clear)
+        if number is None:
+            st.html(tables.note(ledger.no_number(asked), "empty"))
+        elif (row := _row(number)) and _active(number) is None:
+            _story(row)
+        else:
+            _on_its_way(number)
+
+
+def _story(row: dict[str, Any]) -> None:
+    st.html(tables.note(ledger.facts(row)))
+    with st.container(key="split-story"):
+        left, right = st.columns([2.4, 1], gap="small")
+    with left:
+        if row["timeline"]:
+            words = tables.note(gantt.caption(row["timeline"]))
+            st.html(words + tables.phases(gantt.legend(row["timeline"])))
+            drawn = gantt.figure(row["timeline"], row["slo_s"], row["plan_s"])
+            figure(f"gantt_{row['id']}", drawn, f"Timeline of workflow {row['id']}")
+        else:
+            st.html(tables.note("No timeline was recorded for this workflow.", "empty"))
+    if check := ledger.check(row):
+        with right:
+            causes = tables.table(ledger.by_cause(list(ledger.CAUSES), row["ledger"], None), "causes")
+            st.html(causes + tables.note(check.text()))
+
+
+@st.fragment(run_every=2)
+def _on_its_way(number: int) -> None:
+    active = _active(number)
+    if active is None and _row(number) is not None:
+        st.rerun()
+    placed = frame.read(readers.decisions, PLACEMENTS, number)
+    if active is None and not placed:
+        st.html(tables.note(ledger.unknown(number), "empty"))
+        return
+    words = ledger.progress(active) if active else "On its way; its timeline is drawn once it has ended."
+    rows = tables.table(queues.placements(placed), "placed") if placed else ""
+    st.html(tables.note(words) + rows)
+
+
+def _row(number: int) -> dict[str, Any] | None:
+    return frame.read(readers.workflow, number)
+
+
+def _active(number: int) -> dict[str, Any] | None:
+    detail = frame.detail()
+    return next((a for a in detail["active"] if a["id"] == number), None) if detail else None

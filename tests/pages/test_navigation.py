@@ -1,0 +1,142 @@
+"""The pages in a real browser: one session from page to page, links to any view, nothing jumps, figures stay."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from storage import commands, runs
+from storage.open import Store
+from tests.support import details
+from tests.support.snapshots import StandInEngine
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect, Page = playwright.expect, playwright.Page
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+CHROMIUM = shutil.which("chromium")
+FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync --disable-dev-shm-usage"
+PATIENCE_MS = 60_000
+WATCH_SHIFTS = """window.shift = 0; new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.shift += entry.value;
+}).observe({ type: "layout-shift" });"""
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the path"),
+]
+
+
+@pytest.fixture
+def ticking(engine: StandInEngine) -> Iterator[StandInEngine]:
+    """The stand-in engine at one tick a second, with ended workflows and two tuning runs in the store."""
+    runs.save(engine.store, "tune", *details.run(0.3, 0.2, realised_p95_s=25.0))
+    runs.save(engine.store, "tune", *details.run(0.4, 0.2))
+    engine.tick(workflows=tuple(details.workflow(300 + k) for k in range(5)))
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(1.0):
+            engine.tick()
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    yield engine
+    stop.set()
+    thread.join()
+
+
+@pytest.fixture
+def base(ticking: StandInEngine, url: str) -> Iterator[str]:
+    """A dashboard of that store."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(APP), f"--server.port={port}"]
+    environment = os.environ | {"HEADWAY_DB": url, "HEADWAY_ENGINE": "external"}
+    server = subprocess.Popen(command, cwd=APP.parent, env=environment, stdout=subprocess.DEVNULL)
+    yield answering(f"http://localhost:{port}")
+    server.terminate()
+    server.wait(20)
+
+
+def answering(address: str) -> str:
+    """The address, once somebody answers there."""
+    for _ in range(300):
+        with suppress(OSError), urllib.request.urlopen(f"{address}/api/health", timeout=3.0):
+            return address
+        time.sleep(0.2)
+    raise AssertionError(f"nobody answers at {address}")
+
+
+@pytest.fixture(params=[(1440, 900), (390, 844)], ids=["desk", "phone"])
+def page(request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page on a desk and on a phone."""
+    width, height = request.param
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        opened = browser.new_page(viewport={"width": width, "height": height})
+        opened.set_default_timeout(PATIENCE_MS)
+        yield opened
+        browser.close()
+
+
+def follow(page: Page, title: str) -> None:
+    """Go to a page by the navigation that this width shows."""
+    links = page.locator("[data-testid=stTopNavLink]:visible, .st-key-phone-nav a:visible")
+    links.filter(has_text=title).click()
+    expect(page.locator(".hw-title h1")).to_have_text(title, timeout=PATIENCE_MS)
+
+
+def test_a_workflow_is_followed_from_its_queue_to_its_story_without_a_reload(base: str, page: Page) -> None:
+    page.goto(base)
+    expect(page.locator(".hw-title h1")).to_have_text("Fleet", timeout=PATIENCE_MS)
+    page.evaluate("window.stillTheSamePage = true")
+    follow(page, "Queues")
+    page.locator(".tbl-queue a").first.click()
+    expect(page.locator(".st-key-panel-selected h2")).to_have_text("Workflow #100", timeout=PATIENCE_MS)
+    page.locator('.tbl-workflows a[href$="=304"]').click()
+    expect(page.locator(".st-key-panel-selected svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
+    assert page.url.endswith("/debt?workflow=304")
+    assert page.evaluate("window.stillTheSamePage") is True
+    follow(page, "Tuning")
+
+
+def test_a_filter_is_in_the_link_and_the_link_opens_it(base: str, page: Page) -> None:
+    page.goto(f"{base}/queues?instance=l4-0")
+    expect(page.locator(".tbl-queue .group")).to_contain_text(["l4-0"], timeout=PATIENCE_MS)
+    page.locator("[data-testid=stSelectbox]").nth(1).click()
+    page.get_by_role("option", name="support").click()
+    page.wait_for_url("**/queues?instance=l4-0&tenant=support")
+
+
+def test_figures_live_on_and_nothing_jumps_while_tables_refresh(base: str, page: Page) -> None:
+    page.goto(f"{base}/tuning")
+    expect(page.locator(".hw-drawn svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
+    page.wait_for_timeout(3000)
+    page.evaluate("window.drawn = document.querySelector('.hw-drawn svg')")
+    page.evaluate(WATCH_SHIFTS)
+    page.wait_for_timeout(8000)
+    assert page.evaluate("window.drawn.isConnected") is True
+    assert page.evaluate("window.shift") == 0
+
+
+def test_a_mode_and_a_run_are_asked_for_and_taken(base: str, page: Page, engine_store: Store) -> None:
+    page.goto(f"{base}/tuning")
+    tuner = page.locator(".st-key-panel-tuner")
+    tuner.get_by_text("Auto", exact=True).click()
+    expect(tuner).to_contain_text("✓ applied (tuning auto)", timeout=15_000)
+    tuner.get_by_role("button", name="Run tuning").click()
+    expect(tuner).to_contain_text("✓ applied (run tuning)", timeout=15_000)
+    expect(tuner.get_by_role("button", name="Run tuning")).to_be_disabled()
+    assert [row["kind"] for row in commands.recent(engine_store, 9)] == ["tune", "tuning_mode"]

@@ -1,0 +1,56 @@
+"""What may happen to instances while a world runs."""
+
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from control.policy.codes import DOWN, DRAINING
+from control.twin.handlers import kill, revive
+from control.twin.kernel import advance, settle_energy
+from control.twin.world import World
+from tests.support.laws import check_world
+from tests.support.scenes import Scene
+
+
+class Order(NamedTuple):
+    """What happens to an instance, at a share of the undisturbed run."""
+
+    share: float
+    what: str
+    instance: int
+
+
+def orders(least: int = 1) -> st.SearchStrategy[list[Order]]:
+    """`least` to 12 orders, in order of time."""
+    order = st.builds(
+        Order, st.floats(0.0, 1.0), st.sampled_from(["kill", "kill", "revive", "drain"]), st.integers(0, 3)
+    )
+    return st.lists(order, min_size=least, max_size=12).map(sorted)
+
+
+def obey(world: World, order: Order) -> None:
+    """Kill, revive or drain an instance now."""
+    i = order.instance % len(world.instances)
+    if order.what == "kill":
+        kill(world, i)
+    elif order.what == "revive":
+        revive(world, i)
+    elif world.instances[i]["state"] != DOWN:
+        world.instances[i]["state"] = DRAINING
+
+
+def disturbed(scene: Scene, exact: bool, happens: list[Order]) -> World:
+    """The scene's world at its end, after all that happens to it; the laws hold throughout."""
+    quiet, world = scene.world(exact), scene.world(exact)
+    advance(quiet, np.inf)
+    for order in happens:
+        at_s = order.share * float(quiet.clock[0]["now_s"])
+        advance(world, at_s)
+        obey(world, order)
+        advance(world, at_s)
+        check_world(world)
+    advance(world, np.inf)
+    settle_energy(world)
+    check_world(world, ended=True)
+    return world
