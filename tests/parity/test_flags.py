@@ -19,8 +19,12 @@ LAWS = ("tests/laws/test_failures.py::test_laws_hold_through_kills_drains_and_re
 @pytest.mark.timeout(900)  # the first bounds-checked run compiles for minutes on a busy machine
 @pytest.mark.parametrize(
     ("flags", "tests", "examples"),
-    [({"HEADWAY_JIT": "0"}, RULES, 4), ({"HEADWAY_JIT": "1", "HEADWAY_BOUNDSCHECK": "1"}, LAWS, 100)],
-    ids=["interpreted", "bounds-checked"],
+    [
+        pytest.param({"HEADWAY_JIT": "0"}, RULES, 4, id="interpreted"),
+        pytest.param(
+            {"HEADWAY_JIT": "1", "HEADWAY_BOUNDSCHECK": "1"}, LAWS, 100, id="bounds-checked", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_twin_runs_alike_under(flags: dict[str, str], tests: tuple[str, ...], examples: int) -> None:
     done = subprocess.run(
