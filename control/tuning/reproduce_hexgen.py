@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 #: Fleet, rate, policy, alpha (None: the policy has none) -> figures (section 8).
-_REFERENCE: Final = {
+REFERENCE: Final = {
     ("hexgen-hetero-1", 0.5, "rr-fcfs", None): Row(446.3, 0.1636),
     ("hexgen-hetero-1", 0.5, "vtc", None): Row(482.9, 0.1661),
     ("hexgen-hetero-1", 0.5, "rr-pq", None): Row(451.8, 0.1448),
@@ -150,7 +150,7 @@ def _compared(work: Workload, runs: Iterable[dict[str, Any]]) -> Iterable[dict[s
     if (len(work.workflows), len(work.calls)) != _REFERENCE_TRACE:
         return
     for run in runs:
-        row = _REFERENCE.get((run["fleet"], run["rate"], run["policy"], run["alpha"]))
+        row = REFERENCE.get((run["fleet"], run["rate"], run["policy"], run["alpha"]))
         if row is None or run["seed"] != _REFERENCE_SEED:
             continue
         for figure, value in row._asdict().items():

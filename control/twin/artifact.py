@@ -199,10 +199,15 @@ def earliest_clock_s(world: ArtifactWorld, but: int) -> float:
 
 @compiled
 def idle(world: ArtifactWorld, i: int) -> None:
-    """Move the clock of instance `i` on, tick by tick, until something can happen elsewhere."""
-    until_s = min(next_ready_s(world), earliest_clock_s(world, i))
+    """Move the clock of instance `i` on: to the next ready call, or past the earliest other clock if that is sooner.
+
+    Towards a call it goes in ticks, so it ends on the tick's grid and not on the call's own time.
+    """
+    ready_s, other_s = next_ready_s(world), earliest_clock_s(world, i)
     clock_s = world.instances[i]["clock_s"] + IDLE_TICK_S
-    while clock_s < until_s and until_s < math.inf:
+    if ready_s > other_s:
+        clock_s = max(clock_s, other_s)
+    while clock_s < ready_s <= other_s and ready_s < math.inf:
         clock_s += IDLE_TICK_S
     world.instances[i]["clock_s"] = clock_s
 

