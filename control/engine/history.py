@@ -31,6 +31,7 @@ class History:
         self.ended: deque[Episode] = deque(maxlen=KEPT_EPISODES)
         self.latencies: deque[tuple[float, float]] = deque(maxlen=KEPT_EPISODES)  # arrival, latency of done ones, s
         self.states: deque[tuple[World, Ints]] = deque(maxlen=KEPT_STATES)
+        self.held: tuple[World, Ints] | None = None  # kept however old: the last change of alpha is judged from it
 
     def note(self, live: Live, w: int) -> None:
         """Workflow `w` has ended: keep what was observed of it."""
@@ -69,9 +70,14 @@ class History:
                 found = self.since(live, state)
         return found
 
+    def hold(self) -> None:
+        """Keep the newest state until another one is held."""
+        self.held = self.states[-1] if self.states else None
+
     def after(self, live: Live, time_s: float) -> Recorded | None:
         """What has come since the newest kept state that is no later than `time_s`."""
-        old = [state for state in self.states if clock_s(state) <= time_s]
+        states = [self.held, *self.states] if self.held else self.states
+        old = [state for state in states if clock_s(state) <= time_s]
         return self.since(live, old[-1]) if old else None
 
     def calls(self, recorded: Recorded) -> int:

@@ -148,7 +148,8 @@ class Loop:
         if ended.set_alpha is None:
             self.event("tuning", f"tuning: {ended.result['reason']}", new=ended.result["alpha"])
             return
-        self.tuner.applied(self.live, run, ended.set_alpha, ended.result["predicted_high_s"])
+        high_s = ended.result["predicted_high_s"]
+        self.tuner.applied(self.live, self.history, run, ended.set_alpha, high_s)
         self.set_alpha(ended.set_alpha, f"tuning: {ended.result['reason']}")
 
     def settle(self, judged: Judged) -> None:

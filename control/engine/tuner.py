@@ -155,11 +155,12 @@ class Tuner:
         result |= {"realised_p95_s": None, "realised_until_sim_s": None, "wall_s": found.wall_s, "cpu_s": found.cpu_s}
         return Ended(params, result, found, choice.alpha if ruled.decision == "applied" else None)
 
-    def applied(self, live: Live, run_id: int, after: float, high_s: float) -> None:
+    def applied(self, live: Live, history: History, run_id: int, after: float, high_s: float) -> None:
         """A run's alpha was set: cool down, and judge it after the next window."""
         live.tuner.promise = Promise(run_id, live.now_s, live.alpha, after, high_s)
         live.tuner.cool_until_s = live.now_s + self.settings.cooldown_s
         live.tuner.suggested = None
+        history.hold()
 
     def judge(self, live: Live, history: History) -> Judged | None:
         """A change whose window is over, and what came of it.
