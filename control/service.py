@@ -174,6 +174,7 @@ def bare_snapshot(fleet: Fleet, source: Source, settings: EngineSettings, starte
         "paused": False,
         "policy": settings.policy,
         "policies": [settings.policy],
+        "form": source.form,
         "alpha": settings.alpha,
         "load_scale": 1.0,
         "fleet": {},

@@ -43,6 +43,8 @@ class Source:
 
     def is_over(self, index: int) -> bool:
         """Whether no window from `index` on holds any work."""
+        if self.scenario is not None:
+            return self.window_start_s(index) >= self.scenario.until_s
         return self.trace is not None and index >= window_count(self.trace)
 
     def window_start_s(self, index: int) -> float:

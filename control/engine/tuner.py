@@ -202,6 +202,12 @@ class Tuner:
             live.tuner.cool_until_s = live.now_s + self.settings.rollback_cooldown_s
         return Judged(promise, realised_s, review, back)
 
+    def wait(self) -> None:
+        """Until nothing is under way; what came of it is for the next `poll` and `judge` to tell."""
+        for under_way in (self.job, self.trial):
+            if under_way is not None and under_way.future is not None:
+                under_way.future.exception()
+
     def close(self) -> None:
         """End without waiting for a run under way."""
         self.pool.shutdown(wait=False, cancel_futures=True)

@@ -124,6 +124,7 @@ def snapshot(live: Live, at: float, engine: Row, tick_ms: float) -> Row:
         "paused": live.paused,
         "policy": live.policy,
         "policies": list(POLICIES),
+        "form": live.source.form,
         "alpha": live.alpha,
         "load_scale": live.load_scale,
         "fleet": fleet_row(live, instances, views),

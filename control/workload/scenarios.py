@@ -35,6 +35,7 @@ class Scenario:
     swing: float = 0.0  # the rate varies by this share up and down
     period_s: float = 1800.0  # s from one crest of the rate to the next
     steps: tuple[tuple[float, float], ...] = ()  # (from s, factor on the rate), in order of time
+    until_s: float = math.inf  # no workflow arrives from then on
     burst_every_s: float = math.inf  # s from one burst to the next
     burst_s: float = 0.0  # s a burst lasts
     burst_factor: float = 1.0  # factor on the rate during a burst
@@ -50,6 +51,7 @@ class Scenario:
         rates: Floats = self.rate * (1.0 + self.swing * np.sin(2.0 * math.pi * t_s / self.period_s))
         for from_s, factor in self.steps:
             rates = np.where(t_s >= from_s, rates * factor / self._factor_before(from_s), rates)
+        rates = np.where(t_s < self.until_s, rates, 0.0)
         in_burst = (self.burst_s > 0.0) & (np.mod(t_s, self.burst_every_s) >= self.burst_every_s - self.burst_s)
         return np.where(in_burst, rates * self.burst_factor, rates)
 

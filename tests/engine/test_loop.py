@@ -20,14 +20,6 @@ from storage.open import Store, open_store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "headway.db"))
-    lease.acquire(opened, "this-engine")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def dashboard(tmp_path: Path, store: Store) -> Iterator[Store]:
     """Another process's view of the same store."""
     opened = open_store(str(tmp_path / "headway.db"))
