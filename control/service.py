@@ -186,7 +186,6 @@ def drive(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, 
     """Tick until told to stop; say hello and goodbye in the audit."""
     live, events, lost = restored(store, fleet, source, settings, fresh)
     loop = Loop(live, store, settings, version("headway"), stop)
-    live.rolling.window_s = settings.window_s
     loop.pending.workflows += lost
     for kind, text in events:
         loop.event(kind, text)

@@ -3,7 +3,7 @@
 import io
 import zipfile
 import zlib
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,14 @@ from control.engine.state import Live
 from control.model.fleet import Fleet
 from control.policy import tables
 from control.policy.tables import JOURNAL
+from control.tuning.decide import Memory
 from control.twin.heap import Heap
 from control.twin.pack import cost_tables
 from control.twin.world import World
 
-VERSION = 4
+VERSION = 5
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
+BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
 
@@ -57,9 +59,11 @@ def save(live: Live) -> bytes:
         "meters": [list(row) for row in rolling.meters],
         "totals": [rolling.completed, rolling.failed, rolling.refused, rolling.context],
         "window_s": rolling.window_s,
+        "tuner": asdict(live.tuner),
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
     arrays |= {"streams": live.streams, "declared": live.declared}
+    arrays |= {f"books.{name}": array for name, array in live.books.as_arrays().items()}
     for name, value in live.world._asdict().items():
         if isinstance(value, Heap):
             arrays |= {f"{name}.{part}": array for part, array in value._asdict().items()}
@@ -119,7 +123,9 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
         head["load_scale"],
     )
     live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
+    live.tuner = Memory.of(head["tuner"])
     live.rolling = load_rolling(head)
+    live.books.restore({name: arrays[f"books.{name}"] for name in BOOKS})
     return live
 
 

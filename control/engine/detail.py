@@ -1,14 +1,11 @@
 """What is worth seeing now: who waits, where time goes, which workflows are late. Replaced every second."""
 
-from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from control.engine.state import Live
-from control.metrics.ledger import CAUSES, debts_s, planned_s
-from control.metrics.stages import OPEN, active_debts_s, plans_by_step, times_by
-from control.metrics.timeline import timeline
+from control.metrics.stages import OPEN, active_debts_s
 from control.policy.codes import ACTIVE, EDF, LLF, PLAS, SJF, VTC
 from control.policy.tables import Floats, Record, Table
 from control.policy.urgency import urgency_s
@@ -18,72 +15,7 @@ MOST_CALLS = 50  # listed per queue
 MOST_ACTIVE = 100  # workflows listed
 
 
-class Entry(NamedTuple):
-    """The ledger of one ended workflow."""
-
-    at_s: float  # simulated s
-    tenant: int
-    debts: Floats  # [causes], s
-    by_step: Floats  # [steps, causes], s
-    by_instance: Floats  # [instances, causes], s
-
-
-class Books:
-    """The ledgers of the workflows that ended in the last `window_s` simulated seconds."""
-
-    def __init__(self, window_s: float) -> None:
-        self.window_s = window_s
-        self.entries: deque[Entry] = deque()
-
-    def note(self, live: Live, w: int) -> Row:
-        """Take in workflow `w`, which has ended; what its row in the store gains."""
-        world = live.world
-        workflow = world.workflows[w : w + 1]
-        first, n = int(workflow["first_call"][0]), int(workflow["n_calls"][0])
-        calls = world.calls[first : first + n].copy()
-        shown = timeline(workflow[0], calls, live.names[2], [spec.name for spec in live.fleet.instances])
-        calls["workflow"] = 0
-        debts = debts_s(workflow, calls)[0]
-        template = world.templates[int(workflow["kind"][0])]
-        by_step = times_by(calls, "step", len(world.steps)) - plans_by_step(world.steps, template)
-        by_instance = times_by(calls, "instance", len(world.instances))
-        tenant = int(workflow["tenant"][0])
-        self.entries.append(Entry(float(workflow["finished_s"][0]), tenant, debts, by_step, by_instance))
-        plan_s = float(planned_s(workflow).sum())
-        return {"plan_s": plan_s, "ledger": [round(float(d), 6) for d in debts], "timeline": shown}
-
-    def ledger(self, live: Live) -> Row:
-        """Sums over the window: of the fleet, by tenant, by stage, by instance, each by cause, s."""
-        while self.entries and self.entries[0].at_s < live.now_s - self.window_s:
-            self.entries.popleft()
-        entries, n = self.entries, len(CAUSES)
-        tenants: Floats = np.zeros((len(live.names[1]), n))
-        for entry in entries:
-            tenants[entry.tenant] += entry.debts
-        steps = sum((entry.by_step for entry in entries), np.zeros((len(live.names[2]), n)))
-        places = sum((entry.by_instance for entry in entries), np.zeros((len(live.fleet.instances), n)))
-        return {
-            "window_s": self.window_s,
-            "workflows": len(entries),
-            "causes": list(CAUSES),
-            "fleet": rounded(tenants.sum(axis=0)),
-            "by_tenant": named(live.names[1], tenants),
-            "by_stage": named(live.names[2], steps),
-            "by_instance": named([spec.name for spec in live.fleet.instances], places),
-        }
-
-
-def rounded(values: Floats) -> list[float]:
-    """Seconds to the microsecond, as plain numbers."""
-    return [round(float(value), 6) for value in values]
-
-
-def named(names: Any, table: Floats) -> dict[str, list[float]]:
-    """Rows of a table by name."""
-    return {name: rounded(row) for name, row in zip(names, table, strict=True)}
-
-
-def detail(live: Live, books: Books, tuning: Row) -> Row:
+def detail(live: Live, tuning: Row) -> Row:
     """The whole document."""
     world = live.world
     owed = np.where(
@@ -93,7 +25,7 @@ def detail(live: Live, books: Books, tuning: Row) -> Row:
     )
     return {
         "queues": [queue(live, i) for i in range(len(live.fleet.instances))],
-        "ledger": books.ledger(live) | {"active_debt_s": float(owed.sum())},
+        "ledger": live.books.ledger(live.now_s) | {"active_debt_s": float(owed.sum())},
         "active": active(live, owed),
         "tuning": tuning,
     }

@@ -1,6 +1,7 @@
 """What the tuner may look back on: workflows that ended, and states of the world to replay from."""
 
 from collections import deque
+from typing import NamedTuple
 
 from control.engine.state import Live
 from control.policy.codes import ACTIVE, DONE
@@ -9,9 +10,18 @@ from control.tuning.episodes import Arrival, Episode, arrival, episode
 from control.twin.world import World, fork
 
 KEPT_S = 1800.0  # simulated s
+LEAST_KEPT = 200  # workflows kept however old they are: under overload even the newest to end arrived long ago
 KEPT_EPISODES = 5000
 STATE_EVERY_S = 60.0  # simulated s between kept states
 KEPT_STATES = 16
+
+
+class Recorded(NamedTuple):
+    """A state of the past and what has arrived since; workflows that have ended come with their calls."""
+
+    state: World
+    streams: Ints
+    arrivals: list[Arrival | Episode]
 
 
 class History:
@@ -21,6 +31,7 @@ class History:
         self.ended: deque[Episode] = deque(maxlen=KEPT_EPISODES)
         self.latencies: deque[tuple[float, float]] = deque(maxlen=KEPT_EPISODES)  # arrival, latency of done ones, s
         self.states: deque[tuple[World, Ints]] = deque(maxlen=KEPT_STATES)
+        self.held: tuple[World, Ints] | None = None  # kept however old: the last change of alpha is judged from it
 
     def note(self, live: Live, w: int) -> None:
         """Workflow `w` has ended: keep what was observed of it."""
@@ -30,7 +41,7 @@ class History:
         if workflow["state"] == DONE:
             latency_s = float(workflow["finished_s"] - workflow["arrival_s"])
             self.latencies.append((float(workflow["arrival_s"]), latency_s))
-        while self.ended and self.ended[0].arrival_s < live.now_s - KEPT_S:
+        while len(self.ended) > LEAST_KEPT and self.ended[0].arrival_s < live.now_s - KEPT_S:
             self.ended.popleft()
 
     def latencies_since(self, start_s: float) -> list[float]:
@@ -39,19 +50,49 @@ class History:
 
     def keep_state(self, live: Live) -> None:
         """Keep the state of the world as it is now, if the last one kept is old enough; the journal is drained."""
-        last_s = float(self.states[-1][0].clock[0]["now_s"]) if self.states else -STATE_EVERY_S
+        last_s = clock_s(self.states[-1]) if self.states else -STATE_EVERY_S
         if live.now_s - last_s >= STATE_EVERY_S:
             self.states.append((fork(live.world), live.streams.copy()))
 
-    def window(self, live: Live, window_s: float) -> tuple[World, Ints, list[Arrival]] | None:
-        """The newest kept state that lies `window_s` back or more (else the oldest), and what arrived since."""
-        if not self.states:
-            return None
-        old = [state for state in self.states if state[0].clock[0]["now_s"] <= live.now_s - window_s]
-        world, streams = old[-1] if old else self.states[0]
-        start_s = float(world.clock[0]["now_s"])
-        arrivals = [Arrival(*e[:5]) for e in self.ended if e.arrival_s > start_s]
-        rows = live.world.workflows
+    @property
+    def mean_calls(self) -> float:
+        """Calls a recorded workflow has on average."""
+        return sum(len(e.calls) for e in self.ended) / len(self.ended) if self.ended else 0.0
+
+    def window(self, live: Live, window_s: float, least_calls: int) -> Recorded | None:
+        """What has come since the newest kept state that lies `window_s` back or more.
+
+        With fewer than about `least_calls` calls since then, an older state; the oldest there is where none will do.
+        """
+        found = None
+        for state in reversed(self.states):
+            if found is None or clock_s(state) > live.now_s - window_s or self.calls(found) < least_calls:
+                found = self.since(live, state)
+        return found
+
+    def hold(self) -> None:
+        """Keep the newest state until another one is held."""
+        self.held = self.states[-1] if self.states else None
+
+    def after(self, live: Live, time_s: float) -> Recorded | None:
+        """What has come since the newest kept state that is no later than `time_s`."""
+        states = [self.held, *self.states] if self.held else self.states
+        old = [state for state in states if clock_s(state) <= time_s]
+        return self.since(live, old[-1]) if old else None
+
+    def calls(self, recorded: Recorded) -> int:
+        """Calls of a record, about: those of workflows that have not ended are not known."""
+        return int(len(recorded.arrivals) * self.mean_calls)
+
+    def since(self, live: Live, state: tuple[World, Ints]) -> Recorded:
+        """A kept state and what has arrived since."""
+        start_s, rows = clock_s(state), live.world.workflows
+        arrived: list[Arrival | Episode] = [e for e in self.ended if e.arrival_s > start_s]
         active = rows[(rows["state"] == ACTIVE) & (rows["arrival_s"] > start_s)]
-        arrivals += [arrival(row) for row in active]
-        return world, streams, sorted(arrivals)
+        arrived += [arrival(row) for row in active]
+        return Recorded(*state, sorted(arrived, key=lambda a: a.arrival_s))
+
+
+def clock_s(state: tuple[World, Ints]) -> float:
+    """Simulated time of a kept state, s."""
+    return float(state[0].clock[0]["now_s"])

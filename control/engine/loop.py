@@ -15,13 +15,13 @@ from typing import Any
 
 from control.config import EngineSettings
 from control.engine import checkpoint, view
-from control.engine.detail import Books, detail
+from control.engine.detail import detail
 from control.engine.history import History
 from control.engine.orders import Outcome, obey
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
-from control.tuning.decide import Promise, TunerSettings
+from control.tuning.decide import Judged, TunerSettings
 from storage import commands, runs
 from storage.journal import Batch, Journal
 from storage.open import Store
@@ -59,8 +59,8 @@ class Loop:
     tick_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        """Open the books over the live window."""
-        self.books = Books(self.settings.window_s)
+        """Have the live figures cover the window that was asked for."""
+        self.live.rolling.window_s = self.live.books.window_s = self.settings.window_s
 
     def run(self) -> None:
         """Tick until told to stop, then record the last state.
@@ -107,7 +107,7 @@ class Loop:
     def look(self, w: int) -> dict[str, Any]:
         """Workflow `w` has just ended: keep its ledger and what can be learned from it."""
         self.history.note(self.live, w)
-        return self.books.note(self.live, w)
+        return self.live.books.note(self.live.world, w)
 
     def consider_tuning(self) -> None:
         """Have the next tick ask whether a tuning run is due. May be called from another thread."""
@@ -134,27 +134,37 @@ class Loop:
             self.take_up(ended)
         judged = self.tuner.judge(self.live, self.history)
         if judged is not None:
-            self.settle(*judged)
+            self.settle(judged)
 
     def take_up(self, ended: Ended) -> None:
-        """Store a tuning run, and set the alpha it chose."""
-        run = runs.save(self.store, "tune", ended.params, ended.result)
-        self.tuner.last_run = run
+        """Store a tuning run with the twin runs behind its prediction, and set the alpha it chose."""
+        about = {key: ended.params[key] for key in ("policy", "sim_s", "window_s")}
+        ids = {
+            name: runs.save(self.store, "prediction", about | {"alpha": figures["alpha"]}, figures)
+            for name, figures in (("predicted_run", ended.found.predicted), ("unchanged_run", ended.found.unchanged))
+        }
+        run = runs.save(self.store, "tune", ended.params, ended.result | ids)
+        self.live.tuner.last_run = run
         if ended.set_alpha is None:
             self.event("tuning", f"tuning: {ended.result['reason']}", new=ended.result["alpha"])
             return
-        self.tuner.applied(run, self.live.now_s, self.live.alpha, ended.set_alpha, ended.result["predicted_high_s"])
+        high_s = ended.result["predicted_high_s"]
+        self.tuner.applied(self.live, self.history, run, ended.set_alpha, high_s)
         self.set_alpha(ended.set_alpha, f"tuning: {ended.result['reason']}")
 
-    def settle(self, promise: Promise, realised_p95_s: float | None, back: bool) -> None:
+    def settle(self, judged: Judged) -> None:
         """Write down what came of a tuned alpha; go back to the one before where it broke its promise."""
+        promise, realised_s, review, back = judged
         found = runs.get(self.store, promise.run_id)
         if found is not None:
-            result = found["result"] | {"realised_p95_s": realised_p95_s, "realised_until_sim_s": self.live.now_s}
-            runs.update(self.store, promise.run_id, result | ({"decision": "rolled_back"} if back else {}))
+            came: dict[str, Any] = {"realised_p95_s": realised_s, "realised_until_sim_s": self.live.now_s}
+            came |= {"outcome": judged.outcome, "review": None if review is None else review._asdict()}
+            came |= {"decision": "rolled_back"} if back else {}
+            runs.update(self.store, promise.run_id, found["result"] | came)
         if back:
-            text = f"rolled back: P95 {realised_p95_s:.1f} s, promised at most {promise.high_s:.1f} s"
-            self.set_alpha(promise.before, text)
+            self.set_alpha(promise.before, f"rolled back: {judged.outcome}")
+        elif review is not None:
+            self.event("tuning", f"tuning: {judged.outcome}")
 
     def set_alpha(self, alpha: float, why: str) -> None:
         """Set alpha by the tuner's own hand."""
@@ -220,7 +230,7 @@ class Loop:
                 events=waiting.events,
                 outcomes=waiting.outcomes,
                 checkpoint=checkpoint.save(self.live),
-                detail=detail(self.live, self.books, self.tuner.status(self.live)) | stamp,
+                detail=detail(self.live, self.tuner.status(self.live)) | stamp,
             )
         )
         self.pending = Pending()

@@ -97,7 +97,7 @@ def set_policy(live: Live, command: Mapping[str, Any]) -> Outcome:
     """The named policy; alpha stays."""
     old, new = live.policy, str(value(command, "policy"))
     compare(command, old)
-    codes = policy_codes(new)
+    codes = policy_codes(new, live.source.form)
     live.world.policy[0]["dispatch"], live.world.policy[0]["queue"] = codes
     live.policy = new
     return applied("policy", f"policy {old} → {new}", old, new)

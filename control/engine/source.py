@@ -29,6 +29,11 @@ class Source:
             return windowed(self.trace, index)
         return window(self.scenario, self.seed, index, load_scale)
 
+    @property
+    def form(self) -> str:
+        """The form of the dispatch score that the scenario asks for."""
+        return "paper" if self.scenario is None else self.scenario.form
+
     @cached_property
     def digest(self) -> int:
         """A number that differs where the arrivals do."""

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from control.engine.books import Books
 from control.engine.rolling import Rolling
 from control.engine.source import Source, after
 from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.tables import Ints, Table
-from control.tuning.decide import SUGGEST
+from control.tuning.decide import SUGGEST, Memory
 from control.twin.kernel import advance
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
@@ -39,6 +40,12 @@ class Live:
     pinned: bool = False  # an operator set alpha: the tuner leaves it alone until it is released
     tune_wanted: bool = False  # an operator asked for a run
     rolling: Rolling = field(default_factory=Rolling)
+    tuner: Memory = field(default_factory=Memory)
+    books: Books = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the books."""
+        self.books = Books(self.names[1], self.names[2], [spec.name for spec in self.fleet.instances])
 
     @property
     def now_s(self) -> float:
@@ -67,7 +74,7 @@ def start(fleet: Fleet, source: Source, policy: str, alpha: float, speed: float)
     first = source.window(0, 1.0)
     streams = np.unique(first.calls["stream"][first.calls["stream"] >= 0]).astype(np.int64)
     empty = first._replace(workflows=first.workflows[:0], calls=first.calls[:0], n_streams=0, ids=(), problems=())
-    world = build_world(empty, fleet, policy, alpha, journal=True)
+    world = build_world(empty, fleet, policy, alpha, journal=True, form=source.form)
     declared = step_table(first.steps)
     refresh_steps(world.costs, world.instances, declared)
     names = (first.kinds, first.tenants, first.steps)

@@ -3,22 +3,20 @@
 A run works on forks of past states on another thread, without the GIL; the loop only asks whether it has ended.
 """
 
-import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from control.engine.history import History
+from control.engine.history import History, Recorded
 from control.engine.state import Live
-from control.policy.codes import FUTURE
-from control.policy.tables import Ints, Table
-from control.tuning.alpha import CONFIRMATIONS, Choice, sweep
+from control.policy.codes import ACTIVE, UP
 from control.tuning.decide import (
     AUTO,
     OFF,
+    Judged,
+    Load,
     Promise,
     TunerSettings,
     Verdict,
@@ -26,20 +24,11 @@ from control.tuning.decide import (
     is_broken,
     verdict,
 )
-from control.tuning.episodes import Arrival, Episode, Names, resample
-from control.twin.repack import repack
-from control.twin.world import World, fork
+from control.tuning.episodes import Names
+from control.tuning.replay import Found, Past, Review
+from control.twin.world import fork
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Load:
-    """What drift is measured on."""
-
-    rate_wps: float  # arrivals a simulated second
-    tokens: float  # mean input and output tokens a workflow
-    up: int  # instances that take calls
 
 
 @dataclass
@@ -48,10 +37,18 @@ class Job:
 
     trigger: str
     started_s: float  # simulated s
-    load: Load
+    span_s: float  # replayed, simulated s
     calls: int
-    future: Future[tuple[Choice, float, float]]
+    future: Future[Found]
     progress: list[float] = field(default_factory=lambda: [0.0])
+
+
+class Trial(NamedTuple):
+    """A broken promise under review: how would the alpha before have done?"""
+
+    promise: Promise
+    realised_p95_s: float
+    future: Future[Review] | None  # None: nothing is kept to replay
 
 
 @dataclass(frozen=True)
@@ -60,21 +57,17 @@ class Ended:
 
     params: Row
     result: Row
+    found: Found
     set_alpha: float | None
 
 
 class Tuner:
-    """State of the tuner of one live fleet. All times are simulated seconds."""
+    """State of the tuner of one live fleet."""
 
     def __init__(self, settings: TunerSettings) -> None:
         self.settings = settings
         self.job: Job | None = None
-        self.promise: Promise | None = None
-        self.suggested: float | None = None
-        self.last_run: int | None = None
-        self.last_s = 0.0  # when the last run began
-        self.last_load: Load | None = None
-        self.cool_until_s = 0.0
+        self.trial: Trial | None = None
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="tuner")
 
     def status(self, live: Live) -> Row:
@@ -84,18 +77,23 @@ class Tuner:
             "pinned": live.pinned,
             "running": self.job is not None,
             "progress": None if self.job is None else self.job.progress[0],
-            "last_run": self.last_run,
-            "suggested_alpha": self.suggested,
-            "cooldown_s": max(0.0, self.cool_until_s - live.now_s),
+            "last_run": live.tuner.last_run,
+            "suggested_alpha": live.tuner.suggested,
+            "cooldown_s": self.cooling_s(live),
         }
+
+    def cooling_s(self, live: Live) -> float:
+        """Simulated s until alpha may be changed again."""
+        return max(0.0, live.tuner.cool_until_s - live.now_s)
 
     def trigger(self, live: Live, history: History) -> str | None:
         """Why a run is due now: the operator's button, the period, or drift; None when it is not."""
         if live.tune_wanted:
             return "button"
-        if live.tuning_mode == OFF or self.job is not None:
+        idle = live.tuning_mode == OFF or self.job is not None
+        if idle or (live.tuning_mode == AUTO and self.cooling_s(live) > 0.0):
             return None
-        since_s = live.now_s - self.last_s
+        since_s = live.now_s - live.tuner.last_s
         if since_s >= self.settings.period_s:
             return "period"
         if since_s >= self.settings.period_s / 4.0 and self.drifted(live, history):
@@ -104,35 +102,32 @@ class Tuner:
 
     def drifted(self, live: Live, history: History) -> bool:
         """Whether arrivals, tokens or the fleet differ from what they were at the last run."""
-        if self.last_load is None:
-            return False
-        then, now = self.last_load, load_of(live, history, self.settings.period_s / 4.0)
-        drift = self.settings.drift
-        rate, tokens = has_drifted(then.rate_wps, now.rate_wps, drift), has_drifted(then.tokens, now.tokens, drift)
-        return rate or tokens or then.up != now.up
+        then = live.tuner.last_load
+        return then is not None and has_drifted(
+            then, load_of(live, history, self.settings.period_s / 4.0), self.settings.drift
+        )
 
     def start(self, live: Live, history: History, trigger: str) -> str:
         """Begin a run; "" when it began, else why it cannot."""
         live.tune_wanted = False
         if self.job is not None:
             return "a run is under way"
-        found = history.window(live, self.settings.window_s)
-        self.last_s = live.now_s
-        if found is None or not history.ended:
+        settings = self.settings
+        recorded = history.window(live, settings.window_s, settings.least_calls)
+        live.tuner.last_s = live.now_s
+        if recorded is None or not history.ended:
             return "nothing has ended yet to learn from"
-        state, streams, arrivals = found
-        contents = list(history.ended)
-        mean_calls = sum(len(e.calls) for e in contents) / len(contents)
-        calls = int(len(arrivals) * mean_calls)
-        if calls < self.settings.least_calls:
-            return f"{calls} calls in the window; {self.settings.least_calls} are needed"
-        self.last_load = load_of(live, history, self.settings.window_s)
+        calls = history.calls(recorded)
+        if calls < settings.least_calls:
+            return f"{calls} calls on record; {settings.least_calls} are needed"
+        live.tuner.last_load = load_of(live, history, settings.window_s)
         progress = [0.0]
-        names = Names(*live.names, int(live.world.clock[0]["n_shared"]))
-        policy = live.world.policy.copy()
-        run = Replay(fork(state), streams, live.declared, arrivals, contents, names, policy, self.settings.resamples)
-        future = self.pool.submit(run.sweep, live.alpha, lambda share: progress.__setitem__(0, share))
-        self.job = Job(trigger, live.now_s, self.last_load, calls, future, progress)
+        past = past_of(live, history, recorded)
+        future = self.pool.submit(
+            past.sweep, live.alpha, settings.resamples, lambda share: progress.__setitem__(0, share)
+        )
+        span_s = live.now_s - float(recorded.state.clock[0]["now_s"])
+        self.job = Job(trigger, live.now_s, span_s, calls, future, progress)
         return ""
 
     def poll(self, live: Live) -> Ended | None:
@@ -140,15 +135,15 @@ class Tuner:
         if self.job is None or not self.job.future.done():
             return None
         job, self.job = self.job, None
-        choice, wall_s, cpu_s = job.future.result()
-        cooling_s = self.cool_until_s - live.now_s
-        found = verdict(choice, live.tuning_mode, live.pinned, cooling_s, self.settings)
+        found = job.future.result()
+        choice = found.choice
+        ruled = verdict(choice, live.tuning_mode, live.pinned, self.cooling_s(live), self.settings)
         if abs(live.alpha - choice.current) > 1e-9:
-            found = Verdict("kept", "alpha was changed while the run was under way")
-        self.suggested = choice.alpha if found.decision == "suggested" else None
+            ruled = Verdict("kept", "alpha was changed while the run was under way")
+        live.tuner.suggested = choice.alpha if ruled.decision == "suggested" else None
         params = {
             "trigger": job.trigger,
-            "window_s": self.settings.window_s,
+            "window_s": job.span_s,
             "calls": job.calls,
             "grid": [row["alpha"] for row in choice.curve],
             "resamples": self.settings.resamples,
@@ -156,76 +151,84 @@ class Tuner:
             "alpha_before": choice.current,
             "sim_s": job.started_s,
         }
-        result = choice.as_dict() | {"decision": found.decision, "reason": found.reason}
-        result |= {"realised_p95_s": None, "realised_until_sim_s": None, "wall_s": wall_s, "cpu_s": cpu_s}
-        return Ended(params, result, choice.alpha if found.decision == "applied" else None)
+        result = choice.as_dict() | {"decision": ruled.decision, "reason": ruled.reason}
+        result |= {"realised_p95_s": None, "realised_until_sim_s": None, "wall_s": found.wall_s, "cpu_s": found.cpu_s}
+        return Ended(params, result, found, choice.alpha if ruled.decision == "applied" else None)
 
-    def applied(self, run_id: int, now_s: float, before: float, after: float, high_s: float) -> None:
+    def applied(self, live: Live, history: History, run_id: int, after: float, high_s: float) -> None:
         """A run's alpha was set: cool down, and judge it after the next window."""
-        self.promise = Promise(run_id, now_s, before, after, high_s)
-        self.cool_until_s = now_s + self.settings.cooldown_s
-        self.suggested = None
+        live.tuner.promise = Promise(run_id, live.now_s, live.alpha, after, high_s)
+        live.tuner.cool_until_s = live.now_s + self.settings.cooldown_s
+        live.tuner.suggested = None
+        history.hold()
 
-    def judge(self, live: Live, history: History) -> tuple[Promise, float | None, bool] | None:
-        """After a full window since the last change: its promise, the realised P95 (s), whether to roll back."""
-        if self.promise is None or live.now_s - self.promise.made_s < self.settings.window_s:
+    def judge(self, live: Live, history: History) -> Judged | None:
+        """A change whose window is over, and what came of it.
+
+        One that broke its promise is rolled back, unless what really came, replayed, would have gone no better under
+        the alpha before: then it was the load that grew.
+        """
+        if self.trial is not None:
+            return self.sentence(live)
+        if live.tuner.promise is None or live.now_s - live.tuner.promise.made_s < self.settings.window_s:
             return None
-        since = history.latencies_since(self.promise.made_s)
-        overdue = live.now_s - self.promise.made_s >= 4.0 * self.settings.window_s
+        since = history.latencies_since(live.tuner.promise.made_s)
+        overdue = live.now_s - live.tuner.promise.made_s >= 4.0 * self.settings.window_s
         if len(since) < self.settings.least_ended and not overdue:
             return None
-        promise, self.promise = self.promise, None
+        promise = live.tuner.promise
         realised = float(np.percentile(since, 95)) if since else None
-        back = is_broken(promise, realised) and live.tuning_mode == AUTO and not live.pinned
-        back = back and abs(live.alpha - promise.after) < 1e-9
+        if realised is None or not is_broken(promise, realised):
+            live.tuner.promise = None
+            return Judged(promise, realised, None, roll_back=False)
+        recorded = history.after(live, promise.made_s)
+        future = None
+        if recorded is not None and recorded.arrivals and history.ended:
+            future = self.pool.submit(past_of(live, history, recorded).review, promise.after, promise.before)
+        self.trial = Trial(promise, realised, future)
+        return self.sentence(live)
+
+    def sentence(self, live: Live) -> Judged | None:
+        """The outcome of the review, once it has ended."""
+        assert self.trial is not None
+        promise, realised_s, future = self.trial
+        if future is not None and not future.done():
+            return None
+        self.trial = live.tuner.promise = None
+        review = None if future is None else future.result()
+        may = live.tuning_mode == AUTO and not live.pinned and abs(live.alpha - promise.after) < 1e-9
+        back = may and (review is None or review.gain <= 0.0)
         if back:
-            self.cool_until_s = live.now_s + self.settings.rollback_cooldown_s
-        return promise, realised, back
+            live.tuner.cool_until_s = live.now_s + self.settings.rollback_cooldown_s
+        return Judged(promise, realised_s, review, back)
 
     def close(self) -> None:
         """End without waiting for a run under way."""
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-@dataclass
-class Replay:
-    """History to be replayed over a grid of alpha, on forks of a past state."""
-
-    state: World
-    streams: Ints
-    declared: Table
-    arrivals: Sequence[Arrival]
-    contents: Sequence[Episode]
-    names: Names
-    policy: Table
-    resamples: int
-
-    def sweep(self, current: float, progress: Callable[[float], None]) -> tuple[Choice, float, float]:
-        """The choice, and the wall and CPU seconds it took."""
-        wall_s, cpu_s = time.perf_counter(), time.thread_time()
-        bases = [self.base(seed) for seed in range(self.resamples + CONFIRMATIONS)]
-        some, fresh = bases[: self.resamples], bases[self.resamples :]
-        choice = sweep(some, fresh, current, progress=progress, workers=1)
-        return choice, time.perf_counter() - wall_s, time.thread_time() - cpu_s
-
-    def base(self, seed: int) -> tuple[World, int]:
-        """The past state with a resample of what arrived since, and the row of its first workflow."""
-        start_s = float(self.state.clock[0]["now_s"])
-        work = resample(self.arrivals, self.contents, self.names, start_s, seed)
-        used = work.calls["stream"] >= 0
-        work.calls["stream"][used] += int(self.streams.max(initial=-1)) + 1
-        world = self.state._replace(journal=self.state.journal[:0], policy=self.policy.copy())
-        world, _ = repack(world, self.streams, work, self.declared, drop_future=True)
-        return world, int((world.workflows["state"] != FUTURE).sum())
+def past_of(live: Live, history: History, recorded: Recorded) -> Past:
+    """A record as something to replay, apart from the live tables."""
+    return Past(
+        state=fork(recorded.state),
+        streams=recorded.streams,
+        declared=live.declared,
+        arrivals=recorded.arrivals,
+        contents=list(history.ended),
+        names=Names(*live.names, int(live.world.clock[0]["n_shared"])),
+        instances=[spec.name for spec in live.fleet.instances],
+        policy=live.world.policy.copy(),
+    )
 
 
 def load_of(live: Live, history: History, span_s: float) -> Load:
     """The load of the last `span_s`, at most as long as the engine has run."""
     since_s = max(0.0, live.now_s - span_s)
     arrivals = live.world.workflows["arrival_s"]
-    active = int(((arrivals > since_s) & (arrivals <= live.now_s)).sum())
+    active = int(((arrivals > since_s) & (arrivals <= live.now_s) & (live.world.workflows["state"] == ACTIVE)).sum())
     recent = [e for e in history.ended if e.arrival_s > since_s]
-    tokens = [float(e.calls["input_tokens"].sum() + e.calls["output_tokens"].sum()) for e in recent[-200:]]
-    rate = (len(recent) + active) / max(1.0, live.now_s - since_s)
-    up = int((live.world.instances["state"] == 0).sum())
-    return Load(rate, float(np.mean(tokens)) if tokens else 0.0, up)
+    sizes = [float(e.calls["input_tokens"].sum() + e.calls["output_tokens"].sum()) for e in list(history.ended)[-200:]]
+    tokens, sd = (float(np.mean(sizes)), float(np.std(sizes)) / len(sizes) ** 0.5) if sizes else (0.0, 0.0)
+    arrived = len(recent) + active
+    up = int((live.world.instances["state"] == UP).sum())
+    return Load(arrived, arrived / max(1.0, live.now_s - since_s), tokens, sd, up)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from control.errors import SettingError
-from control.metrics.latency import percentile
-from control.policy.codes import DONE
+from control.metrics.latency import percentile, workflow_latencies_s
 from control.policy.tables import Floats
 from control.twin.kernel import advance
 from control.twin.world import World, fork
@@ -91,17 +90,21 @@ class Choice:
         }
 
 
-def replay_p95_s(base: World, alpha: float, first_workflow: int) -> tuple[float, int]:
-    """P95 latency (s) of the workflows from row `first_workflow` on, when `base` runs to its end under `alpha`.
-
-    Also the number of events. Releases the GIL while it runs.
-    """
+def replayed(base: World, alpha: float) -> World:
+    """`base`, forked, after it has run to its end under `alpha`. Releases the GIL while it runs."""
     world = fork(base)
     world.policy[0]["alpha"] = alpha
     advance(world, np.inf)
-    workflows = world.workflows[first_workflow:]
-    done = workflows[workflows["state"] == DONE]
-    value = percentile(np.asarray(done["finished_s"] - done["arrival_s"]), 95.0)
+    return world
+
+
+def replay_p95_s(base: World, alpha: float, first_workflow: int) -> tuple[float, int]:
+    """P95 latency (s) of the workflows from row `first_workflow` on, when `base` runs to its end under `alpha`.
+
+    Also the number of events.
+    """
+    world = replayed(base, alpha)
+    value = percentile(workflow_latencies_s(world.workflows[first_workflow:]), 95.0)
     return (np.inf if value is None else value), int(world.clock[0]["events"])
 
 

@@ -1,11 +1,16 @@
 """What to do with a tuning result, and whether a change kept its promise. Pure rules; the engine acts on them."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from control.tuning.alpha import Choice
+from control.tuning.replay import Review
 
 OFF, SUGGEST, AUTO = "off", "suggest", "auto"
 MODES = (OFF, SUGGEST, AUTO)
+SIGMAS = 3.0
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,7 @@ class TunerSettings:
     least_step: float = 0.04  # a smaller change of alpha is not worth a mark on the charts
     cooldown_s: float = 300.0  # after a change, no other one
     rollback_cooldown_s: float = 1200.0  # after a roll-back
-    drift: float = 0.25  # relative change of arrival rate or mean tokens that triggers a run
+    drift: float = 0.25  # relative change of arrival rate or mean tokens that triggers a run, unless it is chance
     least_ended: int = 30  # workflows that must have ended before a change is judged
     resamples: int = 5
 
@@ -69,6 +74,71 @@ def is_broken(promise: Promise, realised_p95_s: float | None) -> bool:
     return realised_p95_s is not None and realised_p95_s > promise.high_s
 
 
-def has_drifted(then: float, now: float, drift: float) -> bool:
-    """Whether a measure of load moved by more than the share `drift` of what it was."""
-    return then > 0.0 and abs(now - then) > drift * then
+@dataclass(frozen=True)
+class Load:
+    """What drift is measured on, over some span."""
+
+    arrived: int  # workflows
+    rate_wps: float  # arrivals a simulated second
+    tokens: float  # mean input and output tokens of a workflow
+    tokens_sd: float  # of that mean
+    up: int  # instances that take calls
+
+
+@dataclass
+class Memory:
+    """What the live tuner knows that outlives a restart. Times are simulated seconds."""
+
+    promise: Promise | None = None
+    suggested: float | None = None
+    last_run: int | None = None
+    last_s: float = 0.0  # when the last run began
+    last_load: Load | None = None
+    cool_until_s: float = 0.0
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> "Memory":
+        """What `dataclasses.asdict` made of a memory, as a memory."""
+        memory = cls(**saved)
+        memory.promise = Promise(**saved["promise"]) if saved["promise"] else None
+        memory.last_load = Load(**saved["last_load"]) if saved["last_load"] else None
+        return memory
+
+
+class Judged(NamedTuple):
+    """What came of a change of alpha."""
+
+    promise: Promise
+    realised_p95_s: float | None
+    review: Review | None
+    roll_back: bool
+
+    @property
+    def outcome(self) -> str:
+        """The same in words."""
+        promise, review = self.promise, self.review
+        if self.realised_p95_s is None:
+            return "nothing has ended that could be judged"
+        if not is_broken(promise, self.realised_p95_s):
+            return f"P95 {self.realised_p95_s:.1f} s, as promised"
+        said = f"P95 {self.realised_p95_s:.1f} s, promised at most {promise.high_s:.1f} s"
+        if review is None:
+            return said
+        both = f"replayed, alpha {promise.after:.2f} gives {review.after_p95_s:.1f} s and {promise.before:.2f} "
+        return f"{said}; {both}{review.before_p95_s:.1f} s"
+
+
+def has_drifted(then: Load, now: Load, drift: float) -> bool:
+    """Whether the load is another one: other instances, or a rate or size that moved by more than the share `drift`.
+
+    A move within SIGMAS standard deviations (arrivals counted as Poisson) is chance.
+    """
+    rate_sd = then.rate_wps * math.sqrt(1.0 / max(1, then.arrived) + 1.0 / max(1, now.arrived))
+    tokens_sd = math.hypot(then.tokens_sd, now.tokens_sd)
+    rate = has_moved(then.rate_wps, now.rate_wps, drift, rate_sd)
+    return rate or then.up != now.up or has_moved(then.tokens, now.tokens, drift, tokens_sd)
+
+
+def has_moved(then: float, now: float, drift: float, sd: float) -> bool:
+    """Whether a figure moved by more than the share `drift` of what it was, and not by chance."""
+    return then > 0.0 and now > 0.0 and abs(now - then) > max(drift * then, SIGMAS * sd)

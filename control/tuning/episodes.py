@@ -116,6 +116,21 @@ def resample(
     return assemble(drawn, times_s, [contents[k] for k in chosen], names)
 
 
+def as_it_came(arrivals: Sequence[Arrival | Episode], contents: Sequence[Episode], names: Names, seed: int) -> Workload:
+    """What really came, once more: each workflow at its own time, with its own calls where it has ended.
+
+    One that has not ended gets the calls of a recorded workflow of its kind: its own are not known yet.
+    """
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    by_kind = contents_by_kind(contents)
+    draws = rng.random(len(arrivals))
+    filled = [
+        a if isinstance(a, Episode) else contents[by_kind[a.kind][int(u * len(by_kind[a.kind]))]]
+        for a, u in zip(arrivals, draws, strict=True)
+    ]
+    return assemble(arrivals, np.array([a.arrival_s for a in arrivals]), filled, names)
+
+
 def contents_by_kind(contents: Sequence[Episode]) -> dict[int, Ints]:
     """Positions of the ended workflows of each kind."""
     kinds = np.array([content.kind for content in contents])

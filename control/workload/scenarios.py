@@ -41,6 +41,7 @@ class Scenario:
     tenants: tuple[str, ...] = ("analytics", "reporting")  # text-to-SQL tenants, in turn
     slo_scales: tuple[float, ...] = (1.0, 2.0)  # one for each of them
     agent_tenant: str = "assistants"
+    form: str = "paper"  # of HexGen-Flow's dispatch score
     text2sql: Text2SqlShape = field(default_factory=Text2SqlShape)
     agents: AgentShape = field(default_factory=AgentShape)
 
@@ -83,10 +84,12 @@ _SCENARIOS = (
         "hexgen-hetero-1",
         "Text-to-SQL whose load steps up sixfold",
         "Text-to-SQL workflows at 0.05 a second, far below what the fleet holds, and from the tenth minute on at 0.3, "
-        "well above it: the alpha that suits the one does not suit the other.",
+        "well above it. Dispatched by the artifact's form of the score, for which the alpha that suits the one does "
+        "not suit the other.",
         rate=0.05,
         agent_share=0.0,
         steps=((600.0, 6.0),),
+        form="artifact",
     ),
     Scenario(
         "diurnal",

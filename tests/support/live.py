@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from control.engine import checkpoint, view
-from control.engine.detail import Books
 from control.engine.source import Source
 from control.engine.state import Live, move, start, take_windows
 from control.metrics.ledger import debts_s, planned_s
@@ -36,11 +35,10 @@ class Driven:
     live: Live
     decisions: list[Row] = field(default_factory=list)
     workflows: list[Row] = field(default_factory=list)
-    books: Books = field(default_factory=lambda: Books(300.0))
 
     def note(self) -> None:
         """Take over the journal."""
-        decisions, workflows = view.drain_journal(self.live, lambda w: self.books.note(self.live, w))
+        decisions, workflows = view.drain_journal(self.live, lambda w: self.live.books.note(self.live.world, w))
         self.decisions += decisions
         self.workflows += workflows
 

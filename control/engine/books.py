@@ -1,0 +1,112 @@
+"""The ledgers of the workflows that ended lately, added up in slots of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from control.metrics.ledger import CAUSES, debts_s, planned_s
+from control.metrics.stages import plans_by_step, times_by
+from control.metrics.timeline import timeline
+from control.policy.tables import Floats
+from control.twin.world import World
+
+Row = dict[str, Any]
+SLOT_S = 10.0  # simulated s that one sum covers
+
+
+@dataclass
+class Slot:
+    """Sums over the workflows that ended within SLOT_S, s: a row per tenant, stage or instance, a column per cause."""
+
+    workflows: int
+    tenants: Floats
+    steps: Floats
+    instances: Floats
+
+
+@dataclass
+class Books:
+    """The ledgers of the workflows that ended in the last `window_s` simulated seconds."""
+
+    tenants: Sequence[str]
+    steps: Sequence[str]
+    instances: Sequence[str]
+    window_s: float = 300.0
+    slots: dict[int, Slot] = field(default_factory=dict)  # by slot number, in order of time
+
+    def note(self, world: World, w: int) -> Row:
+        """Take in workflow `w`, which has ended; what its row in the store gains."""
+        workflow = world.workflows[w : w + 1]
+        first, n = int(workflow["first_call"][0]), int(workflow["n_calls"][0])
+        calls = world.calls[first : first + n].copy()
+        shown = timeline(workflow[0], calls, tuple(self.steps), list(self.instances))
+        calls["workflow"] = 0
+        debts = debts_s(workflow, calls)[0]
+        slot = self.slot(float(workflow["finished_s"][0]))
+        slot.workflows += 1
+        slot.tenants[int(workflow["tenant"][0])] += debts
+        template = world.templates[int(workflow["kind"][0])]
+        slot.steps += times_by(calls, "step", len(world.steps)) - plans_by_step(world.steps, template)
+        slot.instances += times_by(calls, "instance", len(world.instances))
+        plan_s = float(planned_s(workflow).sum())
+        return {"plan_s": plan_s, "ledger": [round(float(d), 6) for d in debts], "timeline": shown}
+
+    def slot(self, at_s: float) -> Slot:
+        """The slot of a time, new where it is the first to end in it."""
+        number = int(at_s // SLOT_S)
+        if number not in self.slots:
+            sizes = (len(self.tenants), len(self.steps), len(self.instances))
+            self.slots[number] = Slot(0, *(np.zeros((size, len(CAUSES))) for size in sizes))
+        return self.slots[number]
+
+    def ledger(self, now_s: float) -> Row:
+        """Sums over the window: of the fleet, by tenant, by stage, by instance, each by cause, s."""
+        first = int((now_s - self.window_s) // SLOT_S)
+        self.slots = {number: slot for number, slot in sorted(self.slots.items()) if number > first}
+        slots, n = self.slots.values(), len(CAUSES)
+        tenants = sum((slot.tenants for slot in slots), np.zeros((len(self.tenants), n)))
+        steps = sum((slot.steps for slot in slots), np.zeros((len(self.steps), n)))
+        places = sum((slot.instances for slot in slots), np.zeros((len(self.instances), n)))
+        return {
+            "window_s": self.window_s,
+            "workflows": sum(slot.workflows for slot in slots),
+            "causes": list(CAUSES),
+            "fleet": rounded(tenants.sum(axis=0)),
+            "by_tenant": named(self.tenants, tenants),
+            "by_stage": named(self.steps, steps),
+            "by_instance": named(self.instances, places),
+        }
+
+    def as_arrays(self) -> dict[str, Any]:
+        """The slots as arrays, to be stored."""
+        slots = list(self.slots.values())
+        counts = [[number, slot.workflows] for number, slot in self.slots.items()]
+        arrays: dict[str, Any] = {"counts": np.array(counts, np.int64).reshape(len(slots), 2)}
+        for name, size in (
+            ("tenants", len(self.tenants)),
+            ("steps", len(self.steps)),
+            ("instances", len(self.instances)),
+        ):
+            rows = [getattr(slot, name) for slot in slots]
+            arrays[name] = np.array(rows, np.float64).reshape(len(slots), size, len(CAUSES))
+        return arrays
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take up what `as_arrays` gave."""
+        tables = zip(arrays["tenants"], arrays["steps"], arrays["instances"], strict=True)
+        self.slots = {
+            int(number): Slot(int(workflows), *(table.copy() for table in parts))
+            for (number, workflows), parts in zip(arrays["counts"], tables, strict=True)
+        }
+
+
+def rounded(values: Floats) -> list[float]:
+    """Seconds to the microsecond, as plain numbers."""
+    return [round(float(value), 6) for value in values]
+
+
+def named(names: Sequence[str], table: Floats) -> dict[str, list[float]]:
+    """Rows of a table by name."""
+    return {name: rounded(row) for name, row in zip(names, table, strict=True)}
