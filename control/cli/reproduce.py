@@ -5,11 +5,8 @@ from typing import Any
 import click
 
 from control.cli.options import as_json, number, print_json, print_table, seed_option
-from control.errors import SettingError
-from control.model.workload import Workload
-
-#: Workflows of the generated trace that stands in for the authors' one.
-GENERATED_WORKFLOWS = 90
+from control.cli.published import numbers, read_times, read_trace, source_options
+from control.cli.report import report
 
 
 @click.group()
@@ -17,9 +14,11 @@ def reproduce() -> None:
     """Run the published experiments again."""
 
 
+reproduce.add_command(report)
+
+
 @reproduce.command("hexgen")
-@click.option("--trace", "trace_path", help="Calls in order (CSV). Absent: a generated text-to-SQL trace.")
-@click.option("--profile", "profile_path", help="Seconds per pair and GPU (CSV). Absent: the linear fits.")
+@source_options
 @click.option(
     "--fleet", default="hexgen-hetero-1", show_default=True, help="hexgen-hetero-1, hexgen-hetero-2, hexgen-homo."
 )
@@ -37,13 +36,12 @@ def hexgen(
     json_out: bool,
 ) -> None:
     """HexGen-Flow: its schedulers in the mode of the authors' simulator."""
-    from control.model.hexgen_profile import linear_fits, read_profile
     from control.tuning.reproduce_hexgen import artifact_fleet, reproduce_hexgen
 
     result = reproduce_hexgen(
         read_trace(trace_path, seed),
         artifact_fleet(fleet),
-        read_profile(profile_path) if profile_path else linear_fits(),
+        read_times(profile_path),
         numbers("--rate", rates),
         numbers("--alpha", alphas) if alphas is not None else None,
         seed,
@@ -52,25 +50,6 @@ def hexgen(
         print_json(result)
     else:
         show_hexgen(result)
-
-
-def read_trace(path: str | None, seed: int) -> Workload:
-    """The trace in `path`, or a generated one. Raises TraceError, SettingError."""
-    from control.workload.load import load_trace
-    from control.workload.text2sql import text2sql
-
-    return load_trace(path) if path else text2sql(GENERATED_WORKFLOWS, seed)
-
-
-def numbers(option: str, text: str) -> list[float]:
-    """Numbers separated by commas, each once. Raises SettingError."""
-    try:
-        values = [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        values = []
-    if not values:
-        raise SettingError(f"{option} = {text!r}: expected numbers separated by commas")
-    return list(dict.fromkeys(values))
 
 
 def show_hexgen(result: dict[str, Any]) -> None:
