@@ -34,15 +34,14 @@ def rehearse(name: str, minutes: int, alpha: float, form: str | None, seeds: int
         raise SettingError(f"--minutes = {minutes}: expected a whole number from 1 to {MOST_MINUTES}")
     if not 1 <= seeds <= 1000:
         raise SettingError(f"--seeds = {seeds}: expected a whole number from 1 to 1000")
-    chosen = scenario(name)
-    policy_codes("hexgen", form or chosen.form)
-    chosen = replace(chosen, form=form or chosen.form, until_s=60.0 * minutes)
+    chosen = form or scenario(name).form
+    policy_codes("hexgen", chosen)
     say_if_cold()
     pairs = []
     for seed in range(seeds):
         click.echo(f"seed {seed}", err=True)
-        pairs.append(pair(chosen, seed, alpha))
-    result = {"scenario": name, "form": chosen.form, "minutes": minutes, "alpha": alpha, "runs": pairs}
+        pairs.append(pair(name, chosen, minutes, seed, alpha))
+    result = {"scenario": name, "form": chosen, "minutes": minutes, "alpha": alpha, "runs": pairs}
     result["gained"] = sum(1 for run in pairs if run["gain"] > 0.0)
     if json_out:
         print_json(result)
@@ -50,14 +49,16 @@ def rehearse(name: str, minutes: int, alpha: float, form: str | None, seeds: int
         show(result)
 
 
-def pair(scenario: Any, seed: int, alpha: float) -> dict[str, Any]:
-    """One seed under a fixed alpha and under the tuner."""
+def pair(name: str, form: str, minutes: int, seed: int, alpha: float) -> dict[str, Any]:
+    """`minutes` of a scenario under a fixed alpha and under the tuner."""
     from control.engine.rehearsal import rehearse as live_through
     from control.engine.source import Source
     from control.model.fleet import load_fleet
     from control.tuning.decide import AUTO, OFF
+    from control.workload.scenarios import scenario
 
-    source, fleet = Source(scenario.name, seed, scenario=scenario), load_fleet(scenario.fleet)
+    plan = replace(scenario(name), form=form, until_s=60.0 * minutes)
+    source, fleet = Source(name, seed, scenario=plan), load_fleet(plan.fleet)
     runs = {}
     for mode in (OFF, AUTO):
         with scratch_store() as store:

@@ -6,6 +6,7 @@ import click
 
 from control.cli.options import as_json, print_json, say_if_cold
 from control.cli.published import read_times, read_trace, source_options
+from control.cli.rehearse import pair
 from control.config import within
 from control.errors import SettingError
 
@@ -27,7 +28,7 @@ def report(trace_path: str | None, profile_path: str | None, seeds: int, out_pat
     check_out(out_path)
     work, times = read_trace(trace_path, TRACE_SEED), read_times(profile_path)
     say_if_cold()
-    inputs = Inputs(work, times, seeds, say=lambda line: click.echo(line, err=True))
+    inputs = Inputs(work, times, seeds, say=lambda line: click.echo(line, err=True), rehearse=pair)
     document = measure(inputs, command_line(trace_path, profile_path, seeds, out_path))
     if out_path:
         Path(out_path).write_text(render(document), encoding="utf-8")

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from control.cli.rehearse import pair
 from control.model.hexgen_profile import linear_fits, read_profile
 from control.policy.codes import POLICIES
-from control.tuning.report import hexgen_mixes, hexgen_replays, hexgen_twin
+from control.tuning.report import hexgen_mixes, hexgen_replays, hexgen_tuner, hexgen_twin
 from control.tuning.report.base import FIGURES, Inputs, spread
 from control.tuning.report.document import measure, render, sections
 from control.tuning.report.hexgen import shortfalls
@@ -28,7 +29,7 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the authors' trace is
 
 def tiny(said: list[str]) -> dict[str, Any]:
     """Everything measured on a dozen workflows and one seed."""
-    inputs = Inputs(text2sql(12, 0), linear_fits(), seeds=1, say=said.append)
+    inputs = Inputs(text2sql(12, 0), linear_fits(), seeds=1, say=said.append, rehearse=pair)
     return measure(inputs, "headway reproduce report")
 
 
@@ -40,6 +41,7 @@ def document() -> Iterator[dict[str, Any]]:
         patch.setattr(hexgen_twin, "TWIN_RATES", (0.1, 0.5))
         patch.setattr(hexgen_mixes, "TENANT_RATES", (0.1,))
         patch.setattr(hexgen_mixes, "MIX_WINDOWS", 1)
+        patch.setattr(hexgen_tuner, "MINUTES", 5)
         said: list[str] = []
         first = tiny(said)
         assert any("hexgen-homo" in line for line in said), "progress is told while it runs"

@@ -18,6 +18,8 @@ class Inputs(NamedTuple):
     times: PairTimes  # seconds per pair and GPU of the artifact's simulator
     seeds: int  # runs of everything random, seeds 0, 1, ...
     say: Callable[[str], None]  # told what is done, line by line
+    #: Lives through (scenario, form, minutes, seed, alpha) with the tuner and without; None: left out.
+    rehearse: Callable[[str, str, int, int, float], Row] | None = None
 
 
 class Figure(NamedTuple):

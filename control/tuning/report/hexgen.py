@@ -8,6 +8,7 @@ from control.tuning.report.base import Inputs, Row
 from control.tuning.report.hexgen_mixes import mix, tenants
 from control.tuning.report.hexgen_replay_text import headline_gains, replay_sections, summary_section
 from control.tuning.report.hexgen_replays import PUBLISHED_GAINS, PUBLISHED_NAMES, TOLERANCE, replays
+from control.tuning.report.hexgen_tuner import rehearsals, tuner_section
 from control.tuning.report.hexgen_twin import twin
 from control.tuning.report.hexgen_twin_text import mix_section, tenant_section, twin_sections
 from control.tuning.report.markdown import Section, bullets, listed, plural, signed_percent
@@ -32,6 +33,7 @@ def measure_hexgen(inputs: Inputs) -> Row:
         "twin": twin(inputs),
         "tenants": tenants(inputs),
         "mix": mix(inputs),
+        "tuner": rehearsals(inputs),
     }
 
 
@@ -45,6 +47,7 @@ def hexgen_sections(part: Row) -> list[Section]:
         *twin_sections(part["twin"]),
         tenant_section(part["tenants"]),
         mix_section(part["mix"]),
+        *([tuner_section(part["tuner"])] if part["tuner"] else []),
         Section(3, "What is not reproduced", (bullets(shortfalls(part)),)),
     ]
 
