@@ -3,9 +3,11 @@
 from collections import deque
 from typing import NamedTuple
 
+import numpy as np
+
 from control.engine.state import Live
 from control.policy.codes import ACTIVE, DONE
-from control.policy.tables import Ints
+from control.policy.tables import Floats, Ints
 from control.tuning.episodes import Arrival, Episode, arrival, episode
 from control.twin.world import World, fork
 
@@ -64,11 +66,19 @@ class History:
 
         With fewer than about `least_calls` calls since then, an older state; the oldest there is where none will do.
         """
-        found = None
+        chosen, times_s, mean_calls = None, self.arrivals_s(live), self.mean_calls
         for state in reversed(self.states):
-            if found is None or clock_s(state) > live.now_s - window_s or self.calls(found) < least_calls:
-                found = self.since(live, state)
-        return found
+            calls = np.count_nonzero(times_s > clock_s(state)) * mean_calls
+            chosen = state
+            if clock_s(state) <= live.now_s - window_s and calls >= least_calls:
+                break
+        return None if chosen is None else self.since(live, chosen)
+
+    def arrivals_s(self, live: Live) -> Floats:
+        """When the workflows on record arrived, those still active included, s; in no order."""
+        rows = live.world.workflows
+        ended = np.fromiter((e.arrival_s for e in self.ended), np.float64, len(self.ended))
+        return np.concatenate([ended, rows["arrival_s"][rows["state"] == ACTIVE]])
 
     def hold(self) -> None:
         """Keep the newest state until another one is held."""
