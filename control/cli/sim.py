@@ -6,13 +6,12 @@ from typing import Any
 import click
 
 from control.cli.options import (
+    answer,
     as_json,
     fleet_option,
+    inputs,
     number,
-    print_json,
     print_table,
-    read_work,
-    say_if_cold,
     seed_option,
     together,
     work_options,
@@ -46,19 +45,12 @@ def sim(
     fleet_name: str, policy: str, alpha: float, form: str, aging_s: float, seed: int, json_out: bool, **work: Any
 ) -> None:
     """Run a trace through the simulator under one policy."""
-    from control.model.fleet import load_fleet
     from control.tuning.run import run
     from control.twin.pack import policy_table
 
     policy_table(policy, alpha, form, aging_s)
-    fleet = load_fleet(fleet_name)
-    workload = read_work(seed=seed, **work)
-    say_if_cold()
-    figures = run(workload, fleet, policy, alpha, seed, form, aging_s)
-    if json_out:
-        print_json(figures)
-    else:
-        show_run(figures)
+    workload, fleet = inputs(fleet_name, seed, work)
+    answer(run(workload, fleet, policy, alpha, seed, form, aging_s), json_out, show_run)
 
 
 def show_run(run: dict[str, Any]) -> None:
@@ -106,7 +98,6 @@ def compare(
     fleet_name: str, policies: str, alpha: float, form: str, aging_s: float, seeds: int, json_out: bool, **work: Any
 ) -> None:
     """Run a trace under several policies, on the same arrivals and chances."""
-    from control.model.fleet import load_fleet
     from control.tuning.run import ratios, run
     from control.twin.pack import policy_table
 
@@ -117,27 +108,21 @@ def compare(
         policy_table(name, alpha, form, aging_s)
     if seeds < 1:
         raise SettingError(f"--seeds = {seeds}: expected a whole number >= 1")
-    fleet = load_fleet(fleet_name)
-    say_if_cold()
     runs: list[dict[str, Any]] = []
     for seed in range(seeds):
-        workload = read_work(seed=seed, **work)
+        workload, fleet = inputs(fleet_name, seed, work)
         runs += [run(workload, fleet, name, alpha, seed, form, aging_s) for name in names]
         if not json_out and seeds > 1:
             click.echo(f"seed {seed + 1} of {seeds} done", err=True)
-    result = {"runs": runs, "ratios": ratios(runs)}
-    if json_out:
-        print_json(result)
-    else:
-        show_ratios(result, names)
+    answer({"runs": runs, "ratios": ratios(runs)}, json_out, show_ratios)
 
 
-def show_ratios(result: dict[str, Any], names: list[str]) -> None:
+def show_ratios(result: dict[str, Any]) -> None:
     """Mean figures per policy and the gain over the first."""
     from control.tuning.run import mean_of
 
     rows = [["policy", "P95", "P95 gain", "throughput", "SLO attainment", "SLO debt"]]
-    for name in dict.fromkeys(names):
+    for name in result["ratios"]:
         share = percent(mean_of(result["runs"], name, "slo_attainment"))
         rows.append(
             [
