@@ -3,9 +3,11 @@
 import csv
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
+from control.tuning.warmup import is_all_warm
 from tests.cli.conftest import Headway
 from tests.support.running import object_of
 
@@ -160,6 +162,22 @@ def test_doctor_and_warm(headway: Headway) -> None:
     assert found["ok"] is True
     assert {"Python", "numba", "kernels", "store", "disk", "GPUs"} <= {check["name"] for check in found["checks"]}
     assert {"was_warm", "took_s", "cache"} <= set(json_of(headway, "warm", "--json"))
+    assert is_all_warm()
+    assert json_of(headway, "warm", "--json")["was_warm"] is True
+
+
+def test_warm_compiles_the_replay_too_and_says_that_it_does(
+    headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that holds the twin alone is not warm: the command says that it compiles."""
+    kernels = tmp_path / "kernels"
+    kernels.mkdir()
+    monkeypatch.setattr("control.jit.cache_folder", lambda: kernels)
+    for name in ("phases.advance_meters-1.nbi", "kernel.advance-1.nbi"):
+        assert headway("warm") == (0, ANY, "compiling the simulator (once; a minute or two) ...\n")
+        (kernels / name).touch()
+    (kernels / "artifact.replay-1.nbi").touch()
+    assert headway("warm") == (0, ANY, "")
 
 
 def test_doctor_says_what_is_broken(headway: Headway, tmp_path: Path) -> None:
