@@ -47,9 +47,9 @@ def cache_folder() -> Path:
     return Path(base) / "kernels" / _digest()
 
 
-def is_warm() -> bool:
-    """Whether kernels of this source tree were compiled before (a cold start compiles for some 30 s)."""
-    return not JIT_ON or any(cache_folder().rglob("*advance*.nbi"))
+def is_warm(kernel: str = "advance") -> bool:
+    """Whether a kernel of this source tree was compiled before, by default the twin's (cold, it takes a minute)."""
+    return not JIT_ON or any(cache_folder().rglob(f"*.{kernel}-*.nbi"))
 
 
 if JIT_ON:

@@ -127,7 +127,7 @@ def compile_first(store: Store, fleet: Fleet, source: Source, settings: EngineSe
     if is_warm():
         warm_up()
         return
-    log.info("compiling the simulator (once; about a minute)")
+    log.info("compiling the simulator (once; a minute or two)")
     done = threading.Event()
     reporter = threading.Thread(target=report_compiling, args=(store, fleet, source, settings, stop, done), daemon=True)
     reporter.start()

@@ -1,8 +1,10 @@
 """`headway bench`: speeds, measured as CPU time inside one process."""
 
+from typing import Any
+
 import click
 
-from control.cli.options import as_json, number, print_json, print_table
+from control.cli.options import answer, as_json, number, print_table
 
 
 @click.group()
@@ -19,10 +21,11 @@ def bench_twin(instances: int, requests: int, runs: int, json_out: bool) -> None
     """Simulated requests per CPU second on the workload other simulators were measured on."""
     from control.tuning.speed import measure_twin
 
-    result = measure_twin(instances, requests, runs)
-    if json_out:
-        print_json(result)
-        return
+    answer(measure_twin(instances, requests, runs), json_out, show_speed)
+
+
+def show_speed(result: dict[str, Any]) -> None:
+    """The speeds for a person."""
     print_table(
         [
             ["twin", "value"],

@@ -10,6 +10,7 @@ import orjson
 from control.config import within
 from control.errors import SettingError
 from control.jit import is_warm
+from control.model.fleet import Fleet
 from control.model.workload import Workload
 
 #: Workflows a generator is asked for at most: more do not fit into memory.
@@ -84,10 +85,38 @@ def read_work(
     return arrange(work, rate=rate, process=arrivals, cv=cv, seed=seed, slo_scale=slo_scale)
 
 
+def inputs(fleet_name: str, seed: int, work: dict[str, Any]) -> tuple[Workload, Fleet]:
+    """The workload and the fleet that the options describe, read before anything compiles.
+
+    Raises:
+        FleetError: the fleet cannot be read.
+        SettingError, TraceError: see read_work.
+    """
+    from control.model.fleet import load_fleet
+
+    fleet = load_fleet(fleet_name)
+    workload = read_work(seed=seed, **work)
+    say_if_cold()
+    return workload, fleet
+
+
 def say_if_cold() -> None:
-    """Tell on stderr that the first run compiles."""
+    """Tell on stderr that the first run compiles, where it will."""
     if not is_warm():
-        click.echo("compiling the simulator (once; about a minute) ...", err=True)
+        say_it_compiles()
+
+
+def say_it_compiles() -> None:
+    """Tell on stderr what takes so long."""
+    click.echo("compiling the simulator (once; a minute or two) ...", err=True)
+
+
+def answer(result: dict[str, Any], json_out: bool, show: Callable[[dict[str, Any]], None]) -> None:
+    """The result of a command: one JSON object with --json, else what `show` prints for a person."""
+    if json_out:
+        print_json(result)
+    else:
+        show(result)
 
 
 def print_json(value: Any) -> None:

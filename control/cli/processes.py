@@ -144,7 +144,7 @@ class Supervisor:
             if any(part.died() is not None for part in self.parts):
                 return
             if not told and self.state() == "compiling":
-                click.echo(f"{self.url} opens soon: the simulator compiles first (once, about a minute)", err=True)
+                click.echo(f"{self.url} opens soon: the simulator compiles first (once, a minute or two)", err=True)
                 told = True
             time.sleep(0.2)
         if not self.stopping:

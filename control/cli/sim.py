@@ -1,29 +1,36 @@
 """`headway sim` and `headway compare`: a trace through the twin, under one policy or several."""
 
+import math
 from typing import Any
 
 import click
 
 from control.cli.options import (
+    answer,
     as_json,
     fleet_option,
+    inputs,
     number,
-    print_json,
     print_table,
-    read_work,
-    say_if_cold,
     seed_option,
+    together,
     work_options,
 )
 from control.errors import SettingError
-from control.policy.codes import policy_codes
 
-alpha_option = click.option(
-    "--alpha",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="0 balances the load, 1 takes the fastest GPU.",
+rule_options = together(
+    click.option(
+        "--alpha", type=float, default=0.5, show_default=True, help="0 balances the load, 1 takes the fastest GPU."
+    ),
+    click.option("--form", default="paper", show_default=True, help="HexGen-Flow's score: of its paper or artifact."),
+    click.option(
+        "--aging",
+        "aging_s",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="Under least laxity, nobody overtakes a call that waited longer. Absent: off.",
+    ),
 )
 
 
@@ -31,28 +38,24 @@ alpha_option = click.option(
 @fleet_option
 @work_options
 @click.option("--policy", default="hexgen", show_default=True, help="Scheduling policy.")
-@alpha_option
+@rule_options
 @seed_option
 @as_json
-def sim(fleet_name: str, policy: str, alpha: float, seed: int, json_out: bool, **work: Any) -> None:
+def sim(
+    fleet_name: str, policy: str, alpha: float, form: str, aging_s: float, seed: int, json_out: bool, **work: Any
+) -> None:
     """Run a trace through the simulator under one policy."""
-    from control.model.fleet import load_fleet
     from control.tuning.run import run
+    from control.twin.pack import policy_table
 
-    policy_codes(policy)
-    fleet = load_fleet(fleet_name)
-    workload = read_work(seed=seed, **work)
-    say_if_cold()
-    figures = run(workload, fleet, policy, alpha, seed)
-    if json_out:
-        print_json(figures)
-    else:
-        show_run(figures)
+    policy_table(policy, alpha, form, aging_s)
+    workload, fleet = inputs(fleet_name, seed, work)
+    answer(run(workload, fleet, policy, alpha, seed, form, aging_s), json_out, show_run)
 
 
 def show_run(run: dict[str, Any]) -> None:
     """The figures of one run for a person."""
-    click.echo(f"{run['trace']} on {run['fleet']}, policy {run['policy']}, alpha {run['alpha']:g}")
+    click.echo(f"{run['trace']} on {run['fleet']}, policy {run['policy']}, alpha {run['alpha']:g}{variant(run)}")
     causes = ", ".join(f"{cause} {n:,}" for cause, n in run["refused_by_cause"].items())
     refused = f"{run['refused']:,} refused" + (f" ({causes})" if causes else "")
     click.echo(f"{run['workflows']:,} workflows, {run['calls']:,} calls: {run['completed']:,} completed, {refused}")
@@ -73,6 +76,12 @@ def show_run(run: dict[str, Any]) -> None:
     )
 
 
+def variant(run: dict[str, Any]) -> str:
+    """What of a run's rules is not the default, in words: its form of the score, its aging."""
+    form = "" if run["form"] == "paper" else f", {run['form']} form"
+    return form if run["aging_s"] is None else f"{form}, aging {number(run['aging_s'], 's')}"
+
+
 def percent(share: float | None) -> float | None:
     """A share in percent."""
     return None if share is None else 100.0 * share
@@ -82,42 +91,38 @@ def percent(share: float | None) -> float | None:
 @fleet_option
 @work_options
 @click.option("--policies", default="rr-fcfs,hexgen", show_default=True, help="Policies, the first is the base.")
-@alpha_option
+@rule_options
 @click.option("--seeds", type=int, default=1, show_default=True, help="Runs per policy, seeds 0, 1, ...")
 @as_json
-def compare(fleet_name: str, policies: str, alpha: float, seeds: int, json_out: bool, **work: Any) -> None:
+def compare(
+    fleet_name: str, policies: str, alpha: float, form: str, aging_s: float, seeds: int, json_out: bool, **work: Any
+) -> None:
     """Run a trace under several policies, on the same arrivals and chances."""
-    from control.model.fleet import load_fleet
     from control.tuning.run import ratios, run
+    from control.twin.pack import policy_table
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if not names:
         raise SettingError("--policies is empty: expected names separated by commas")
     for name in names:
-        policy_codes(name)
+        policy_table(name, alpha, form, aging_s)
     if seeds < 1:
         raise SettingError(f"--seeds = {seeds}: expected a whole number >= 1")
-    fleet = load_fleet(fleet_name)
-    say_if_cold()
     runs: list[dict[str, Any]] = []
     for seed in range(seeds):
-        workload = read_work(seed=seed, **work)
-        runs += [run(workload, fleet, name, alpha, seed) for name in names]
+        workload, fleet = inputs(fleet_name, seed, work)
+        runs += [run(workload, fleet, name, alpha, seed, form, aging_s) for name in names]
         if not json_out and seeds > 1:
             click.echo(f"seed {seed + 1} of {seeds} done", err=True)
-    result = {"runs": runs, "ratios": ratios(runs)}
-    if json_out:
-        print_json(result)
-    else:
-        show_ratios(result, names)
+    answer({"runs": runs, "ratios": ratios(runs)}, json_out, show_ratios)
 
 
-def show_ratios(result: dict[str, Any], names: list[str]) -> None:
+def show_ratios(result: dict[str, Any]) -> None:
     """Mean figures per policy and the gain over the first."""
     from control.tuning.run import mean_of
 
     rows = [["policy", "P95", "P95 gain", "throughput", "SLO attainment", "SLO debt"]]
-    for name in dict.fromkeys(names):
+    for name in result["ratios"]:
         share = percent(mean_of(result["runs"], name, "slo_attainment"))
         rows.append(
             [

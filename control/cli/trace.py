@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from control.cli.options import MOST_WORKFLOWS, as_json, number, print_json, print_table, seed_option
+from control.cli.options import MOST_WORKFLOWS, answer, as_json, number, print_table, seed_option
 from control.config import within
 from control.errors import InputError
 from control.model.workload import Workload
@@ -25,11 +25,7 @@ def describe_trace(path: str, trace_format: str | None, json_out: bool) -> None:
     from control.workload.describe import describe
     from control.workload.load import load_trace
 
-    facts = describe(load_trace(path, trace_format))
-    if json_out:
-        print_json(facts)
-    else:
-        show_facts(facts)
+    answer(describe(load_trace(path, trace_format)), json_out, show_facts)
 
 
 def show_facts(facts: dict[str, Any]) -> None:
@@ -97,8 +93,9 @@ def save(workload: Workload, out: str, force: bool, json_out: bool) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
-    facts = describe(workload) | {"path": out}
-    if json_out:
-        print_json(facts)
-    else:
-        click.echo(f"wrote {facts['workflows']:,} workflows, {facts['calls']:,} calls to {out}")
+    answer(describe(workload) | {"path": out}, json_out, show_written)
+
+
+def show_written(facts: dict[str, Any]) -> None:
+    """What was written, for a person."""
+    click.echo(f"wrote {facts['workflows']:,} workflows, {facts['calls']:,} calls to {facts['path']}")

@@ -5,13 +5,12 @@ from typing import Any
 import click
 
 from control.cli.options import (
+    answer,
     as_json,
     fleet_option,
+    inputs,
     number,
-    print_json,
     print_table,
-    read_work,
-    say_if_cold,
     seed_option,
     work_options,
 )
@@ -39,19 +38,12 @@ def tune(
     **work: Any,
 ) -> None:
     """Replay a trace over a grid of alpha and find the lowest P95 latency."""
-    from control.model.fleet import load_fleet
     from control.tuning.alpha import parse_grid
     from control.tuning.offline import tune as tune_offline
 
     alphas = parse_grid(grid)
-    fleet = load_fleet(fleet_name)
-    workload = read_work(seed=seed, **work)
-    say_if_cold()
-    result = tune_offline(workload, fleet, policy, current, alphas, resamples, window_s, seed)
-    if json_out:
-        print_json(result)
-    else:
-        show_choice(result)
+    workload, fleet = inputs(fleet_name, seed, work)
+    answer(tune_offline(workload, fleet, policy, current, alphas, resamples, window_s, seed), json_out, show_choice)
 
 
 def show_choice(result: dict[str, Any]) -> None:

@@ -5,26 +5,30 @@ from typing import Any
 
 import click
 
-from control.cli.options import as_json, number, print_json
+from control.cli.options import answer, as_json, number, say_it_compiles
 
 
 @click.command()
 @as_json
 def warm(json_out: bool) -> None:
-    """Compile the simulator ahead of its first use."""
-    from control.jit import cache_folder, is_warm
-    from control.tuning.warmup import warm_up
+    """Compile both simulators, the twin and the replay of HexGen-Flow's, ahead of their first use."""
+    from control.jit import cache_folder
+    from control.tuning.warmup import is_all_warm, warm_up, warm_up_replay
 
-    was_warm = is_warm()
+    was_warm = is_all_warm()
     if not was_warm:
-        click.echo("compiling the simulator (once; about a minute) ...", err=True)
+        say_it_compiles()
     start = time.perf_counter()
     warm_up()
+    warm_up_replay()
     took_s = time.perf_counter() - start
-    if json_out:
-        print_json({"was_warm": was_warm, "took_s": took_s, "cache": str(cache_folder())})
-    else:
-        click.echo(f"{'already compiled, loaded' if was_warm else 'compiled'} in {number(took_s, 's')}")
+    answer({"was_warm": was_warm, "took_s": took_s, "cache": str(cache_folder())}, json_out, show_warmth)
+
+
+def show_warmth(result: dict[str, Any]) -> None:
+    """What `warm` did, for a person."""
+    done = "already compiled, loaded" if result["was_warm"] else "compiled"
+    click.echo(f"{done} in {number(result['took_s'], 's')}")
 
 
 @click.command()
@@ -35,9 +39,12 @@ def doctor(db: str | None, json_out: bool) -> int:
     from control.cli.checks import checks
 
     results: list[dict[str, Any]] = checks(db)
-    if json_out:
-        print_json({"ok": all(result["ok"] for result in results), "checks": results})
-    else:
-        for result in results:
-            click.echo(f"{'ok ' if result['ok'] else 'BAD'}  {result['name']}: {result['text']}")
-    return 0 if all(result["ok"] for result in results) else 1
+    is_ok = all(result["ok"] for result in results)
+    answer({"ok": is_ok, "checks": results}, json_out, show_checks)
+    return 0 if is_ok else 1
+
+
+def show_checks(result: dict[str, Any]) -> None:
+    """What `doctor` found, for a person."""
+    for check in result["checks"]:
+        click.echo(f"{'ok ' if check['ok'] else 'BAD'}  {check['name']}: {check['text']}")

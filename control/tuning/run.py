@@ -1,5 +1,6 @@
 """One run of the twin as one object of figures, and several side by side."""
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -11,23 +12,33 @@ from control.model.workload import Workload
 from control.twin.simulate import simulate
 
 
-def run(workload: Workload, fleet: Fleet, policy: str, alpha: float, seed: int) -> dict[str, Any]:
+def run(
+    workload: Workload,
+    fleet: Fleet,
+    policy: str,
+    alpha: float,
+    seed: int,
+    form: str = "paper",
+    aging_s: float = math.inf,
+) -> dict[str, Any]:
     """Simulate an arranged `workload` on `fleet`; figures as in metrics.summary, with what was run.
 
-    wall_s and cpu_s (s) time the simulation alone.
+    `form` and `aging_s` are those of pack.build_world; an aging that is off reads None in the figures. wall_s and
+    cpu_s (s) time the simulation alone.
 
     Raises:
-        SettingError: an unknown policy or alpha out of bounds.
+        SettingError: an unknown policy or form, alpha or aging out of bounds.
     """
     wall_s, cpu_s = time.perf_counter(), time.process_time()
-    world = simulate(workload, fleet, policy, alpha)
+    world = simulate(workload, fleet, policy, alpha, form=form, aging_s=aging_s)
     wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
     figures = summary(world.workflows, world.calls, world.instances, [spec.name for spec in fleet.instances])
     for entry, spec in zip(figures["per_instance"], fleet.instances, strict=True):
         found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
         entry |= {"gpu": spec.gpu, "model": spec.model, "provenance": found.provenance}
-    head = {"policy": policy, "alpha": alpha, "seed": seed, "fleet": fleet.name, "trace": workload.name}
-    return {**head, **figures, "events": int(world.clock[0]["events"]), "wall_s": wall_s, "cpu_s": cpu_s}
+    rule = {"policy": policy, "alpha": alpha, "form": form, "aging_s": aging_s if math.isfinite(aging_s) else None}
+    head = {"seed": seed, "fleet": fleet.name, "trace": workload.name}
+    return {**rule, **head, **figures, "events": int(world.clock[0]["events"]), "wall_s": wall_s, "cpu_s": cpu_s}
 
 
 def ratios(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:

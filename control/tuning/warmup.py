@@ -1,6 +1,10 @@
 """Have every kernel compiled and loaded by running a tiny world through each."""
 
+from control.jit import is_warm
 from control.model.fleet import load_fleet
+from control.model.hexgen_profile import linear_fits
+from control.twin.artifact import replay
+from control.twin.artifact_build import build_artifact
 from control.twin.handlers import kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.pack import build_world
@@ -8,9 +12,20 @@ from control.workload.generate import generate
 
 
 def warm_up() -> None:
-    """Compile (first time) or load every kernel that the engine and the command line call."""
+    """Compile (first time) or load every kernel that the live engine and runs of the twin call."""
     world = build_world(generate("text2sql", 2, 0), load_fleet("demo-mixed"), "hexgen", journal=True)
     advance(world, 1.0)
     kill(world, 0)
     revive(world, 0)
     settle_energy(world)
+
+
+def warm_up_replay() -> None:
+    """Compile (first time) or load the replay of HexGen-Flow's simulator, which a live engine never calls."""
+    work, fleet = generate("text2sql", 2, 0), load_fleet("hexgen-homo")
+    replay(build_artifact(work, fleet, linear_fits(), "hexgen", alpha=0.0, rate=1.0, seed=0))
+
+
+def is_all_warm() -> bool:
+    """Whether neither of the two would compile."""
+    return is_warm("advance") and is_warm("replay")

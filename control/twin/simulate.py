@@ -9,13 +9,23 @@ from control.twin.pack import build_world
 from control.twin.world import World
 
 
-def simulate(workload: Workload, fleet: Fleet, policy: str, alpha: float = 0.5, exact: bool = False) -> World:
+def simulate(
+    workload: Workload,
+    fleet: Fleet,
+    policy: str,
+    alpha: float = 0.5,
+    exact: bool = False,
+    form: str = "paper",
+    aging_s: float = np.inf,
+) -> World:
     """The world after every call of `workload` has ended, energy booked up to the last end.
+
+    The arguments are those of pack.build_world.
 
     Raises:
         SettingError: see pack.build_world.
     """
-    world = build_world(workload, fleet, policy, alpha, exact)
+    world = build_world(workload, fleet, policy, alpha, exact, form=form, aging_s=aging_s)
     advance(world, np.inf)
     settle_energy(world)
     return world

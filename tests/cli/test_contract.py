@@ -3,9 +3,11 @@
 import csv
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
+from control.tuning.warmup import is_all_warm
 from tests.cli.conftest import Headway
 from tests.support.running import object_of
 
@@ -13,6 +15,8 @@ SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 SIM_FIELDS = {
     "policy",
     "alpha",
+    "form",
+    "aging_s",
     "seed",
     "workflows",
     "calls",
@@ -38,6 +42,8 @@ SIM_FIELDS = {
     "cpu_s",
     "events",
 }
+POLICIES = ("--policies", "rr-fcfs,rr-pq,hexgen")
+TITLE = "text2sql on demo-mixed, policy hexgen, alpha 0.3, artifact form, aging 0.5 s"
 COUNTS = {
     "azure_conv_2023.csv": (19_366, 19_366),
     "mooncake_synthetic.jsonl": (3_993, 3_993),
@@ -59,6 +65,7 @@ def test_sim_holds_its_fields(headway: Headway) -> None:
     run = json_of(headway, "sim", "--json", "--trace", "demo-mixed", "--workflows", 60, "--alpha", 0.3, "--seed", 4)
     assert set(run) >= SIM_FIELDS
     assert (run["policy"], run["alpha"], run["seed"], run["workflows"]) == ("hexgen", 0.3, 4, 60)
+    assert (run["form"], run["aging_s"]) == ("paper", None)
     assert run["completed"] + run["refused"] + run["cancelled"] == run["calls"]
     assert len(run["per_instance"]) == 8
     assert sum(entry["finished"] for entry in run["per_instance"]) == run["completed"]
@@ -96,6 +103,23 @@ def test_compare_holds_runs_and_ratios(headway: Headway) -> None:
     assert ratios["hexgen"]["p95_gain"] == pytest.approx(sum(p95_s["rr-fcfs"]) / sum(p95_s["hexgen"]))
     alone = json_of(headway, "sim", "--json", "--policy", "hexgen", "--seed", 1, *arguments[:6])
     assert alone["p95_s"] == runs[3]["p95_s"]
+
+
+def test_form_and_aging_reach_the_policies_they_are_about(headway: Headway) -> None:
+    """The artifact's form moves calls of hexgen alone; aging moves calls of every least-laxity queue."""
+    load = ("--trace", "text2sql", "--workflows", 60, "--rate", 2, "--alpha", 0.3)
+    rules = ((), ("--aging", "inf"), ("--form", "artifact"), ("--aging", 0.5))
+    usual, off, artifact, aged = (
+        [run["p95_s"] for run in json_of(headway, "compare", "--json", *load, *POLICIES, *rule)["runs"]]
+        for rule in rules
+    )
+    assert usual == off
+    assert [a == b for a, b in zip(usual, artifact, strict=True)] == [True, True, False]
+    assert [a == b for a, b in zip(usual, aged, strict=True)] == [True, False, False]
+    alone = json_of(headway, "sim", "--json", *load, "--policy", "hexgen", "--form", "artifact", "--aging", 0.5)
+    assert (alone["form"], alone["aging_s"]) == ("artifact", 0.5)
+    code, out, _ = headway("sim", *load, "--form", "artifact", "--aging", 0.5)
+    assert (code, out.splitlines()[0]) == (0, TITLE)
 
 
 def rows_of(path: Path, key: str | None) -> tuple[int, int]:
@@ -138,6 +162,22 @@ def test_doctor_and_warm(headway: Headway) -> None:
     assert found["ok"] is True
     assert {"Python", "numba", "kernels", "store", "disk", "GPUs"} <= {check["name"] for check in found["checks"]}
     assert {"was_warm", "took_s", "cache"} <= set(json_of(headway, "warm", "--json"))
+    assert is_all_warm()
+    assert json_of(headway, "warm", "--json")["was_warm"] is True
+
+
+def test_warm_compiles_the_replay_too_and_says_that_it_does(
+    headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that holds the twin alone is not warm: the command says that it compiles."""
+    kernels = tmp_path / "kernels"
+    kernels.mkdir()
+    monkeypatch.setattr("control.jit.cache_folder", lambda: kernels)
+    for name in ("phases.advance_meters-1.nbi", "kernel.advance-1.nbi"):
+        assert headway("warm") == (0, ANY, "compiling the simulator (once; a minute or two) ...\n")
+        (kernels / name).touch()
+    (kernels / "artifact.replay-1.nbi").touch()
+    assert headway("warm") == (0, ANY, "")
 
 
 def test_doctor_says_what_is_broken(headway: Headway, tmp_path: Path) -> None:

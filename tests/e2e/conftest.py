@@ -2,26 +2,17 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.running import Running, descendants, free_port, headway
+from tests.support.running import Running, end_all, free_port
 
 CHROMIUM = Path("/usr/bin/chromium")
 PACKAGES = ("chromium", "fonts-dejavu-core")
-Start = Callable[..., Running]
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    """The store's file."""
-    return tmp_path / "headway.db"
 
 
 @pytest.fixture
@@ -34,24 +25,6 @@ def port() -> int:
 def url(port: int) -> str:
     """Where the dashboard will be."""
     return f"http://localhost:{port}"
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `headway ...`; it and all below it end with the test."""
-    running: list[Running] = []
-
-    def begin(*arguments: object, **more: str) -> Running:
-        running.append(headway(tmp_path, *arguments, **more))
-        return running[-1]
-
-    yield begin
-    below = [pid for process in running for pid in descendants(process.pid)]
-    for process in running:
-        process.end()
-    for pid in below:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")
@@ -73,8 +46,4 @@ def streamlit_alone(tmp_path: Path, db: Path, port: int) -> Iterator[Running]:
     command = [sys.executable, "-m", "streamlit", "run", str(app), f"--server.port={port}", "--server.headless=true"]
     alone = Running(tmp_path, command, HEADWAY_DB=str(db))
     yield alone
-    below = descendants(alone.pid)
-    alone.end()
-    for pid in below:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    end_all([alone])

@@ -9,8 +9,7 @@ import pytest
 
 from storage import commands, readers
 from storage.open import Store, open_store
-from tests.e2e.conftest import Start
-from tests.support.running import Running, until
+from tests.support.running import Running, Start, until
 from tests.support.web import health, is_live
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from control.cli.processes import is_free
-from tests.e2e.conftest import Start
-from tests.support.running import Running, command_line, descendants, living, until
+from tests.support.running import Running, Start, command_line, descendants, living, until
 from tests.support.web import fetch, health, is_live
 
 pytestmark = pytest.mark.e2e

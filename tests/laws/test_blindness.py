@@ -16,7 +16,7 @@ from control.policy.tables import Ints, Table
 from control.twin.kernel import advance
 from control.twin.world import World
 from tests.support.scenes import ALL_POLICIES, Scene, examples, scenes
-from tests.support.worlds import CallSpec, fleet, instance, lone_calls
+from tests.support.worlds import CallSpec, Flow, fleet, instance, lone_calls, workload
 
 DECISIONS = ("instance", "placed_s", "score", "t_comp_s", "t_queue_s", "runner_up", "runner_up_score", "budget_s")
 PLANS = ("plan_prefill_s", "plan_decode_s", "plan_tool_s")
@@ -85,3 +85,19 @@ def test_swapped_lengths_of_a_burst_are_placed_alike(policy: str, form: str) -> 
     work = lone_calls([0.0] * 12, [CallSpec(20, int(n), draw_a=rng.random(), draw_b=rng.random()) for n in outputs])
     three = fleet(instance(max_num_seqs=2), instance("H100"), instance("L4"))
     check_blind(Scene(work, three, policy, 0.3, 1.0, -1, form=form), outputs[::-1].copy(), np.arange(12))
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES)
+def test_templates_learned_from_ended_workflows_tell_nothing_of_later_ones(policy: str) -> None:
+    """Six workflows of two stages teach their kind's template; six more come, their lengths in either order."""
+    outputs = np.arange(2, 26)
+    calls = [CallSpec(20, int(n), group=k % 2, step=k % 2) for k, n in enumerate(outputs)]
+    flows = [Flow(100.0 * (k >= 6), calls[2 * k : 2 * k + 2], slo_s=5.0) for k in range(12)]
+    work = workload(flows, ("untold",), ("first", "second"))
+    three = fleet(instance(max_num_seqs=2), instance("H100"), instance("L4"))
+    scene, late = Scene(work, three, policy, 0.3, 1.0, -1), np.arange(12, 24)
+    swapped = np.concatenate([outputs[:12], outputs[:11:-1]])
+    check_blind(scene, swapped, late)
+    world = run(scene)
+    assert not world.workflows["plan_decode_s"][:6].any()
+    assert (world.workflows["plan_decode_s"][6:] > 0.0).all()  # planned by the template that the first six taught

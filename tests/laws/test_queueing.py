@@ -1,4 +1,4 @@
-"""Mean waits against the formulas of queueing theory.
+"""Mean waits against the formulas of queueing theory; and no call waits for ever where calls age.
 
 An instance whose every iteration takes one step, whatever its batch, is a queue with `max_num_seqs` servers: a call is
 served for as many steps as it has output tokens. A thousand steps a call on average make lengths all but continuous.
@@ -17,6 +17,7 @@ from tests.support.worlds import fleet, instance, single_calls, with_constant_st
 LOAD = 0.7
 MEAN_STEPS = 1000
 STEP_S = 1.0 / MEAN_STEPS
+AGING_S = 3.0
 
 
 class Queue(NamedTuple):
@@ -75,6 +76,31 @@ def test_mean_wait_within_five_per_cent(queue: Queue) -> None:
 @pytest.mark.slow
 def test_mean_wait_within_two_per_cent(queue: Queue) -> None:
     assert mean_wait_s(queue, 2_000_000, seed=1) == pytest.approx(queue.wait_s, rel=0.02)
+
+
+def beyond_bound_s(aging_s: float, n: int = 2_000) -> float:
+    """By how much a call's wait exceeds the allowed one at most, s; one server, least laxity, one call in two urgent.
+
+    Allowed are `aging_s` and the service of the calls that were ahead as that time was over: the one in service, and
+    those that came earlier and had not ended.
+    """
+    arrivals_s, steps = drawn(Queue(1, True), n, seed=4)
+    work = single_calls(arrivals_s, np.ones(n, np.int64), steps)
+    work.workflows["slo_s"] = np.where(np.arange(n) % 2, 1.0, 1000.0)
+    single = fleet(instance(max_num_seqs=1, kv_tokens=131_072, prefix_caching=False))
+    world = with_constant_steps(build_world(work, single, "rr-pq", aging_s=aging_s), STEP_S)
+    advance(world, np.inf)
+    ready_s, started_s, ended_s = (world.calls[name] for name in ("ready_s", "started_s", "finished_s"))
+    aged_s = ready_s + AGING_S
+    ahead = (ended_s > aged_s[:, None]) & ((ready_s < ready_s[:, None]) | (started_s < aged_s[:, None]))
+    np.fill_diagonal(ahead, False)
+    allowed_s = AGING_S + ahead @ (steps * STEP_S)
+    return float((started_s - ready_s - allowed_s).max())
+
+
+def test_no_call_waits_longer_than_aging_and_what_was_ahead_of_it() -> None:
+    assert beyond_bound_s(AGING_S) <= 1e-6
+    assert beyond_bound_s(np.inf) > 10.0  # without aging, patient calls are overtaken again and again
 
 
 def test_waits_are_those_of_lindley() -> None:

@@ -12,6 +12,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ("tests/parity/test_naive.py", "tests/laws/test_failures.py", "tests/policy", "tests/twin")
+#: The replay goes through idle time in ticks of .1 ms: interpreted, only its crowd takes no minutes.
+LONG = tuple(
+    f"--deselect=tests/twin/test_artifact.py::{name}"
+    for name in (
+        "test_every_call_runs_once_and_all_kv_comes_back[generated",
+        "test_budget_of_the_first_call_is_its_share_of_the_base_slo",
+        "test_alpha_one_sends_everything_to_the_cheapest_gpu",
+        "test_figures_of_the_authors_simulator_are_met",
+    )
+)
 #: Compiling everything once more takes minutes, so that one test must do: scenes of every feature and policy.
 LAWS = ("tests/laws/test_failures.py::test_laws_hold_through_kills_drains_and_returns",)
 
@@ -20,7 +30,7 @@ LAWS = ("tests/laws/test_failures.py::test_laws_hold_through_kills_drains_and_re
 @pytest.mark.parametrize(
     ("flags", "tests", "examples"),
     [
-        pytest.param({"HEADWAY_JIT": "0"}, RULES, 4, id="interpreted"),
+        pytest.param({"HEADWAY_JIT": "0"}, (*RULES, *LONG), 4, id="interpreted"),
         pytest.param(
             {"HEADWAY_JIT": "1", "HEADWAY_BOUNDSCHECK": "1"}, LAWS, 100, id="bounds-checked", marks=pytest.mark.slow
         ),

@@ -1,6 +1,6 @@
 """Engines as real processes on a store of the test's own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,29 +8,7 @@ import pytest
 
 from storage import readers
 from storage.open import Store, open_store
-from tests.support.running import Running, headway, until
-
-Start = Callable[..., Running]
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    """The store's file."""
-    return tmp_path / "headway.db"
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `headway ...`; everything it started ends with the test."""
-    running: list[Running] = []
-
-    def begin(*arguments: object, **more: str) -> Running:
-        running.append(headway(tmp_path, *arguments, **more))
-        return running[-1]
-
-    yield begin
-    for process in running:
-        process.end()
+from tests.support.running import until
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from storage import readers
 from storage.open import Store, open_store
-from tests.service.conftest import Start, wait_for_snapshot
-from tests.support.running import Running, until
+from tests.service.conftest import wait_for_snapshot
+from tests.support.running import Running, Start, until
 
 
 def one_line(start: Start, code: int, says: str, *arguments: object) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from storage import commands, lease, readers
 from storage.open import Store
-from tests.service.conftest import Start, event_kinds, newest, wait_for_snapshot
-from tests.support.running import until
+from tests.service.conftest import event_kinds, newest, wait_for_snapshot
+from tests.support.running import Start, until
 
 
 def test_a_life_from_hello_to_goodbye(start: Start, db: Path, store: Store) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from storage import lease
 from storage.open import Store
-from tests.service.conftest import Start, newest, wait_for_snapshot
-from tests.support.running import until
+from tests.service.conftest import newest, wait_for_snapshot
+from tests.support.running import Start, until
 
 
 def state(store: Store) -> str:

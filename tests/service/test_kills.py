@@ -13,8 +13,8 @@ import pytest
 
 from storage import commands, readers
 from storage.open import Store, open_store
-from tests.service.conftest import Start, newest
-from tests.support.running import until
+from tests.service.conftest import newest
+from tests.support.running import Start, until
 
 NAMES = ("h100-0", "a100-1", "l4-0")
 

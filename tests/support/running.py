@@ -6,8 +6,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,34 @@ class Running:
 def headway(folder: Path, *arguments: object, **more: str) -> Running:
     """`headway ARGUMENTS` under way."""
     return Running(folder, [sys.executable, "-m", "control.cli", *map(str, arguments)], **more)
+
+
+Start = Callable[..., Running]
+
+
+@contextmanager
+def starter(folder: Path) -> Iterator[Start]:
+    """Starts `headway ...` in `folder`; all it started and everything below ends with the block."""
+    running: list[Running] = []
+
+    def begin(*arguments: object, **more: str) -> Running:
+        running.append(headway(folder, *arguments, **more))
+        return running[-1]
+
+    try:
+        yield begin
+    finally:
+        end_all(running)
+
+
+def end_all(running: list[Running]) -> None:
+    """Kill these and every process below them, in whatever session."""
+    below = [pid for process in running for pid in descendants(process.pid)]
+    for process in running:
+        process.end()
+    for pid in below:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def until(condition: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S) -> Any:

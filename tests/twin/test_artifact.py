@@ -15,15 +15,19 @@ from control.twin.artifact_build import arrivals_s, base_slo_s, build_artifact
 from control.twin.artifact_world import ARTIFACT_POLICIES, ArtifactWorld
 from control.workload.load import load_trace
 from control.workload.text2sql import text2sql
+from tests.support.worlds import CallSpec, Flow, workload
 
 HEAD = "workflow,position,step,input_tokens,output_tokens\n"
+STEPS = ("revise", "unit_tester")
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the authors' trace is not on this machine")
 
 
-def ended(work: Workload, policy: str, fleet: str = "hexgen-hetero-1", alpha: float = 0.1) -> ArtifactWorld:
+def ended(
+    work: Workload, policy: str, fleet: str = "hexgen-hetero-1", alpha: float = 0.1, rate: float = 0.5
+) -> ArtifactWorld:
     """The replay after its last call."""
-    world = build_artifact(work, load_fleet(fleet), linear_fits(), policy, alpha=alpha, rate=0.5, seed=0)
+    world = build_artifact(work, load_fleet(fleet), linear_fits(), policy, alpha=alpha, rate=rate, seed=0)
     replay(world)
     return world
 
@@ -35,11 +39,19 @@ def test_base_slo_is_the_published_one(fleet: str, base_s: float) -> None:
     assert base_slo_s(load_fleet(fleet), linear_fits()) == pytest.approx(base_s, abs=5e-4)
 
 
+def crowd() -> Workload:
+    """Workflows of two stages: calls of a token, then prompts that fill the KV and an answer longer than its prompt."""
+    token = [CallSpec(16, 1), CallSpec(16, 1, group=1, step=1)]
+    stages = [[*[CallSpec(30_000 + k, 3)] * 5, CallSpec(16, 40), token[1]] for k in range(3)]
+    return workload([Flow(0.0, calls) for calls in (token, token, *stages)], ("text2sql",), STEPS)
+
+
 @pytest.mark.parametrize("policy", ARTIFACT_POLICIES)
-def test_every_call_runs_once_and_all_kv_comes_back(policy: str) -> None:
-    work, fleet = text2sql(30, 1), load_fleet("hexgen-hetero-1")
-    before = build_artifact(work, fleet, linear_fits(), policy, alpha=0.1, rate=0.5, seed=0)
-    world = ended(work, policy)
+@pytest.mark.parametrize(("work", "rate"), [(text2sql(30, 1), 0.5), (crowd(), 50.0)], ids=["generated", "crowd"])
+def test_every_call_runs_once_and_all_kv_comes_back(work: Workload, rate: float, policy: str) -> None:
+    fleet = load_fleet("hexgen-hetero-1")
+    before = build_artifact(work, fleet, linear_fits(), policy, alpha=0.1, rate=rate, seed=0)
+    world = ended(work, policy, rate=rate)
     assert (world.calls["generated"] == work.calls["output_tokens"]).all()
     assert (world.instances["free"] == before.instances["free"]).all()
     assert (world.calls["finished_s"] > world.calls["ready_s"]).all()
@@ -47,15 +59,21 @@ def test_every_call_runs_once_and_all_kv_comes_back(policy: str) -> None:
     assert not world.instances["n_running"].any()
 
 
-def test_a_lone_call_takes_its_table_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pair", "table_s", "takes_s"), [((5963, 79), 3.1794, 3.1794), ((16, 1), 0.02, 0.035)], ids=["usual", "too fast"]
+)
+def test_a_lone_call_takes_its_table_time(
+    pair: tuple[int, int], table_s: float, takes_s: float, tmp_path: Path
+) -> None:
+    """Or its decode iterations, of 0.035 s each, where the table has less: no call starts before it is ready."""
     path = tmp_path / "one.csv"
-    path.write_text(HEAD + "0,0,revise,5963,79\n")
-    times = PairTimes("table", {(5963, 79): (3.1794, 4.8172, 4.4442)})
+    path.write_text(HEAD + f"0,0,revise,{pair[0]},{pair[1]}\n")
+    times = PairTimes("table", {pair: (table_s, 4.8172, 4.4442)})
     work = load_trace(str(path))
     world = build_artifact(work, load_fleet("hexgen-homo"), times, "rr-fcfs", alpha=0.0, rate=1.0, seed=0)
     replay(world)
     latency_s = float(world.workflows["finished_s"][0] - world.workflows["arrival_s"][0])
-    assert 3.1794 <= latency_s <= 3.1794 + 1.001e-4  # the idle clock moves in ticks of .1 ms
+    assert takes_s <= latency_s <= takes_s + 2.001e-4  # the idle clock moves in ticks of .1 ms
 
 
 def test_arrivals_start_at_the_first_gap_and_scale_with_the_rate() -> None:
