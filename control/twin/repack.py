@@ -122,9 +122,12 @@ def repack_prefixes(
 
 
 def repack_counters(world: World, kept: np.ndarray, n_new: int) -> Table:
-    """Virtual counters of the workflows that stay, and zeros for those that come."""
+    """Virtual counters of the workflows that stay, and zeros for those that come, in row order.
+
+    Columns that were picked out lie in column order, for which every kernel would be compiled anew.
+    """
     new = np.zeros((len(world.instances), n_new), COUNTER)
-    return np.concatenate([world.counters[:, : len(kept)][:, kept], new], axis=1)
+    return np.ascontiguousarray(np.concatenate([world.counters[:, : len(kept)][:, kept], new], axis=1))
 
 
 def repack_queues(world: World, kept_calls: np.ndarray) -> Table:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -136,3 +137,15 @@ def test_nothing_left_and_nothing_new_is_an_empty_world() -> None:
     packed, _ = repack(world, np.arange(0), part(work, 0, 0), world.steps.copy())
     assert len(packed.calls) == 0
     assert advance(packed, 100.0)
+
+
+@pytest.mark.parametrize("coming", [0, 1, 2])
+def test_tables_keep_their_memory_order_whatever_comes(coming: int) -> None:
+    """Kernels are compiled for one memory order: another would compile them all again, for a minute, amid a run."""
+    work = lone_calls([0.0] * 3 + [9.0] * coming, [CallSpec(10, 50)] * (3 + coming))
+    world = build_world(part(work, 0, 3), fleet(instance(), instance()), "vtc")
+    advance(world, 0.01)
+    packed, _ = repack(world, np.arange(0), part(work, 3, 3 + coming), world.steps.copy())
+    assert len(packed.workflows) == 3 + coming
+    for name, table in packed._asdict().items():
+        assert not isinstance(table, np.ndarray) or table.flags.c_contiguous, name
