@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from control.cli.options import answer, as_json, number, print_table
+from control.cli.options import answer, as_json, number, print_table, say_if_cold
 
 
 @click.group()
@@ -33,5 +33,36 @@ def show_speed(result: dict[str, Any]) -> None:
             ["events per CPU second", number(result["events_per_cpu_s"])],
             ["first call (compile or load)", number(result["jit_compile_s"], "s")],
             ["load of compiled kernels", number(result["reload_s"], "s")],
+        ]
+    )
+
+
+@bench.command("tune")
+@click.option("--runs", type=int, default=5, show_default=True, help="Tuning runs; the median is printed.")
+@click.option("--ticks", type=int, default=200, show_default=True, help="Ticks of 100 ms with the tuner and without.")
+@as_json
+def bench_tune(runs: int, ticks: int, json_out: bool) -> None:
+    """Tuning alpha on ten minutes of demo-mixed, and what the live loop's ticks feel of it."""
+    from control.cli.rehearse import scratch_store
+    from control.config import within
+    from control.engine.speed import measure_tuning
+
+    within("--runs", runs, 1, 1000)
+    within("--ticks", ticks, 1, 100_000)
+    say_if_cold()
+    with scratch_store() as store:
+        answer(measure_tuning(store, runs, ticks), json_out, show_tuning_speed)
+
+
+def show_tuning_speed(result: dict[str, Any]) -> None:
+    """The same for a person."""
+    quiet, busy = result["tick_ms"], result["tick_while_tuning_ms"]
+    what = f"{result['calls']:,} calls, {result['alphas']} alphas x {result['resamples']} resamples"
+    click.echo(f"tuning on {what}: {number(result['wall_s'], 's')} wall, {number(result['cpu_s'], 's')} CPU")
+    print_table(
+        [
+            ["ticks", "median", "P99", "most"],
+            ["without the tuner", *(number(quiet[key], "ms") for key in ("median", "p99", "most"))],
+            ["while it runs", *(number(busy[key], "ms") for key in ("median", "p99", "most"))],
         ]
     )
