@@ -167,7 +167,7 @@ def _row(run: Run, clock: str) -> list[Cell]:
         Cell(TRIGGERS.get(params["trigger"], params["trigger"])),
         Cell(f"{before:.2f} → {after:.2f}", "num"),
         Cell(_gain(result["gain"]), "num", hint=effect(run)),
-        duration(result.get("predicted_p95_s")),
+        duration(result.get("predicted_p95_s"))._replace(run=result.get("predicted_run")),
         Cell(("▲ " if alarming else "") + duration(realised).text, "num amber" if alarming else "num"),
         fate(result),
         Cell(why(result), "muted wrap"),
