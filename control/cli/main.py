@@ -15,6 +15,7 @@ COMMANDS = {
     "sim": ("control.cli.sim", "sim"),
     "compare": ("control.cli.sim", "compare"),
     "tune": ("control.cli.tune", "tune"),
+    "runs": ("control.cli.runs", "runs"),
     "trace": ("control.cli.trace", "trace"),
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
