@@ -70,8 +70,8 @@ def calls(wanted: queues.Filter) -> None:
 
 
 if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):
-    if seen[1] is not None:
-        st.switch_page("debt.py", query_params={"workflow": str(seen[1])})
+    if seen[1].workflow is not None:
+        st.switch_page("debt.py", query_params={"workflow": str(seen[1].workflow)})
     wanted = filters(frame.detail())
     totals(wanted)
     with st.container(key="split-queues"):

@@ -6,6 +6,7 @@ from control.present import tuning
 from pages._ui import frame, tables, tuner
 from pages._ui.changes import clock
 from pages._ui.component import figure
+from pages._ui.replay import selected
 from storage import runs
 
 LISTED = 30
@@ -45,9 +46,13 @@ def past() -> None:
 
 if seen := frame.opened("tuning", "Tuning", "Which α, and did it keep its promise?"):
     snapshot = seen[0]
+    if seen[1].run is not None:
+        st.query_params["run"] = str(seen[1].run)
     with st.container(key="fleet-columns"):
         board, control = st.columns([3.9, 1], gap="small")
     with board:
+        if asked := st.query_params.get("run"):
+            selected(asked)
         with st.container(key="split-tuning"):
             left, right = st.columns(2, gap="small")
         with left, frame.panel("curve", "Last run", "P95 over α, with its band"):

@@ -16,6 +16,7 @@ COMMANDS = {
     "compare": ("control.cli.sim", "compare"),
     "tune": ("control.cli.tune", "tune"),
     "rehearse": ("control.cli.rehearse", "rehearse"),
+    "runs": ("control.cli.runs", "runs"),
     "trace": ("control.cli.trace", "trace"),
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),

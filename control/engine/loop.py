@@ -139,10 +139,11 @@ class Loop:
     def take_up(self, ended: Ended) -> None:
         """Store a tuning run with the twin runs behind its prediction, and set the alpha it chose."""
         about = {key: ended.params[key] for key in ("policy", "sim_s", "window_s")}
-        ids = {
-            name: runs.save(self.store, "prediction", about | {"alpha": figures["alpha"]}, figures)
-            for name, figures in (("predicted_run", ended.found.predicted), ("unchanged_run", ended.found.unchanged))
-        }
+        predicted, unchanged = ended.found.predicted, ended.found.unchanged
+        ids = {"predicted_run": runs.save(self.store, "prediction", about | {"alpha": predicted["alpha"]}, predicted)}
+        ids["unchanged_run"] = ids["predicted_run"]
+        if unchanged is not predicted:
+            ids["unchanged_run"] = runs.save(self.store, "prediction", about | {"alpha": unchanged["alpha"]}, unchanged)
         run = runs.save(self.store, "tune", ended.params, ended.result | ids)
         self.live.tuner.last_run = run
         if ended.set_alpha is None:

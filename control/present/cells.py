@@ -7,7 +7,7 @@ from control.present.units import NOTHING, number, seconds
 
 
 class Cell(NamedTuple):
-    """One cell: what it says, how it looks, the workflow it links to, a hint for the pointer, a bar behind it.
+    """One cell: what it says, how it looks, the workflow or stored run it links to, a hint for the pointer, a bar.
 
     `kind` is "" or words of: num (right, tabular digits), id (monospaced), muted, late, amber, good.
     `bar` is a share in [-1, 1] drawn from the middle, or from the left where every bar of a column is positive.
@@ -20,6 +20,7 @@ class Cell(NamedTuple):
     hint: str = ""
     bar: float | None = None
     heat: float | None = None
+    run: int | None = None
 
 
 class Table(NamedTuple):

@@ -127,9 +127,9 @@ def unknown(workflow_id: int) -> str:
     )
 
 
-def no_number(asked: str) -> str:
-    """The sentence for a link whose workflow is no number."""
-    return f"“{asked[:40]}” is not the number of a workflow; accepted: a whole number, e.g. 12."
+def no_number(asked: str, what: str = "workflow") -> str:
+    """The sentence for a link whose workflow, or whatever else it names, is no number."""
+    return f"“{asked[:40]}” is not the number of a {what}; accepted: a whole number, e.g. 12."
 
 
 def check(row: Mapping[str, Any]) -> Check | None:

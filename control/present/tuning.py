@@ -9,6 +9,7 @@ from typing import Any
 
 from control.present.cells import Cell, Table, duration, tidy
 from control.present.units import MINUS, NOTHING, number, seconds
+from control.present.verdicts import fate, missed, stood_review, why
 
 Run = Mapping[str, Any]
 TRIGGERS = {"period": "timer", "drift": "load drifted", "button": "dashboard", "cli": "command line"}
@@ -17,12 +18,6 @@ MODE_NOTES = {
     "off": "Nothing runs by itself; Run tuning still does.",
     "suggest": "Runs by itself and proposes; you apply.",
     "auto": "Runs by itself, applies what is surely better, and rolls back what is not.",
-}
-_DECISIONS = {
-    "applied": ("✓ applied", "good"),
-    "suggested": ("suggested", "amber"),
-    "kept": ("kept", "muted"),
-    "rolled_back": ("↩ rolled back", "late"),
 }
 HEIGHT_PX = 270
 
@@ -89,13 +84,14 @@ def promise(runs: Sequence[Run]) -> dict[str, Any]:
         "name": "runs",
         "x": x,
         "y": y,
-        "marker": {"size": 8, "color": [_verdict(r) for r in results]},
+        "marker": {"size": 8, "color": [_verdict(r) for r in results], "symbol": [_symbol(r) for r in results]},
     }
     dots |= {
         "error_x": {"type": "data", "array": up, "arrayminus": down, "color": "@muted", "thickness": 1, "width": 3}
     }
-    dots |= {"customdata": [r["alpha"] for r in results]}
-    dots |= {"hovertemplate": "α %{customdata:.2f}: predicted %{x:.3g} s, realised %{y:.3g} s<extra></extra>"}
+    dots |= {"customdata": [[r["alpha"], fate(r).text] for r in results]}
+    told = "α %{customdata[0]:.2f}: predicted %{x:.3g} s, realised %{y:.3g} s, %{customdata[1]}<extra></extra>"
+    dots |= {"hovertemplate": told}
     layout = _layout("predicted P95, s", "realised P95, s", [0, end], [0, end])
     return {"data": [diagonal, dots], "layout": layout, "height": HEIGHT_PX}
 
@@ -105,8 +101,9 @@ def score(runs: Sequence[Run]) -> str:
     results = [r["result"] for r in kept(runs)]
     if not results:
         return "No applied run has been put to the test yet."
-    within = sum(1 for r in results if r["realised_p95_s"] <= r["predicted_high_s"])
-    return f"{within} of {len(results)} at or below the predicted band"
+    within, reviewed = (sum(map(test, results)) for test in (lambda r: not missed(r), stood_review))
+    rest = f", {reviewed} above it but kept after review (hollow)" if reviewed else ""
+    return f"{within} of {len(results)} at or below the predicted band{rest}"
 
 
 def history(runs: Sequence[Run], clocks: Sequence[str]) -> Table:
@@ -162,19 +159,18 @@ def run_of(tuning: Mapping[str, Any], runs: Sequence[Run]) -> Run | None:
 
 def _row(run: Run, clock: str) -> list[Cell]:
     params, result = run["params"], run["result"]
-    word, kind = _DECISIONS.get(result["decision"], (str(result["decision"]), ""))
     before, after = params.get("alpha_before", result["current_alpha"]), result["alpha"]
     realised = result.get("realised_p95_s")
-    missed = realised is not None and realised > result["predicted_high_s"]
+    alarming = missed(result) and not stood_review(result)
     return [
         Cell(clock, "muted"),
         Cell(TRIGGERS.get(params["trigger"], params["trigger"])),
         Cell(f"{before:.2f} → {after:.2f}", "num"),
         Cell(_gain(result["gain"]), "num", hint=effect(run)),
-        duration(result.get("predicted_p95_s")),
-        Cell(("▲ " if missed else "") + duration(realised).text, "num amber" if missed else "num"),
-        Cell(word, kind),
-        Cell(result["reason"] or NOTHING, "muted wrap"),
+        duration(result.get("predicted_p95_s"))._replace(run=result.get("predicted_run")),
+        Cell(("▲ " if alarming else "") + duration(realised).text, "num amber" if alarming else "num"),
+        fate(result),
+        Cell(why(result), "muted wrap"),
     ]
 
 
@@ -188,7 +184,12 @@ def _gain(gain: float | None) -> str:
 
 
 def _verdict(result: Mapping[str, Any]) -> str:
-    return "@amber" if result["realised_p95_s"] > result["predicted_high_s"] else "@blue"
+    return "@amber" if missed(result) and not stood_review(result) else "@blue"
+
+
+def _symbol(result: Mapping[str, Any]) -> str:
+    """Hollow where the promise was missed but stood the review."""
+    return "circle-open" if stood_review(result) else "circle"
 
 
 def _band(x: list[float], low: list[float], high: list[float]) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ _VALUED = frozenset({"alpha", "policy", "speed", "load_scale"})
 _TARGETED = frozenset({"drain", "undrain", "kill", "revive"})
 _NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "policy"}
 _PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner"}
+#: Policies that dispatch by HexGen-Flow's score, which has two forms.
+SCORED = frozenset({"hexgen", "wb-fcfs"})
 _SIGNS = {"pending": "…", "applied": "✓", "refused": "✕"}
 
 
@@ -92,6 +94,11 @@ def effect(kind: str, instance: str, running: int, queued: int) -> str:
     if kind == "undrain":
         return f"Undrain {instance}: it takes new calls again."
     return f"Revive {instance}: it comes back with an empty KV cache."
+
+
+def policy_name(policy: str, form: str) -> str:
+    """A policy as it is shown: with the form of its score ("paper" or "artifact") where it is not the paper's."""
+    return policy if form == "paper" or policy not in SCORED else f"{policy}, {form} form"
 
 
 def meanwhile(applied: Any, base: Any, draft: Any) -> str:

@@ -62,7 +62,9 @@ class Past:
         bases = [self.resampled(seed) for seed in range(resamples + CONFIRMATIONS)]
         some, fresh = bases[:resamples], bases[resamples:]
         choice = sweep(some, fresh, current, progress=progress, workers=1)
-        predicted, unchanged = (self.figures(*fresh[0], alpha) for alpha in (choice.alpha, current))
+        predicted = self.figures(*fresh[0], choice.alpha)
+        is_same = abs(choice.alpha - current) < 1e-9
+        unchanged = predicted if is_same else self.figures(*fresh[0], current)
         return Found(choice, predicted, unchanged, time.perf_counter() - wall_s, time.thread_time() - cpu_s)
 
     def review(self, after: float, before: float) -> Review:

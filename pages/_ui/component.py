@@ -1,7 +1,7 @@
 """The components: three lines of JavaScript that import a served module, in a fixed frame."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import streamlit as st
 
@@ -26,6 +26,13 @@ _figure = st.components.v2.component(
 )
 
 
+class Clicked(NamedTuple):
+    """The link that was clicked in this run of the page: number of a workflow, or of a stored run."""
+
+    workflow: int | None = None
+    run: int | None = None
+
+
 def live(part: Literal["head", "board"]) -> None:
     """Mount the head (badge, time range, six numbers) or the board (instances, charts).
 
@@ -35,15 +42,20 @@ def live(part: Literal["head", "board"]) -> None:
         _live(key=f"live_{part}", data={"part": part})
 
 
-def bar(name: str, title: str, question: str) -> int | None:
-    """Mount the title, badge and clock of page `name`; the workflow whose link was clicked in this run, if any."""
+def bar(name: str, title: str, question: str) -> Clicked:
+    """Mount the title, badge and clock of page `name`; the link that was clicked in this run, if any."""
     with st.container(key="live-bar"):
         data = {"part": "bar", "title": title, "question": question}
-        state = _live(key=f"live_{name}", data=data, on_workflow_change=lambda: None)
-    clicked = state.get("workflow")
-    return None if clicked is None else int(clicked)
+        listening: dict[str, Any] = {f"on_{kind}_change": _nothing for kind in Clicked._fields}
+        state = _live(key=f"live_{name}", data=data, **listening)
+    numbers = (state.get(kind) for kind in Clicked._fields)
+    return Clicked(*(None if number is None else int(number) for number in numbers))
 
 
 def figure(name: str, drawn: Mapping[str, Any], label: str) -> None:
     """Mount a figure of `control.present` (data, layout, height in px); unchanged data is not drawn again."""
     _figure(key=f"figure_{name}", data={"figure": drawn, "label": label}, height=int(drawn["height"]))
+
+
+def _nothing() -> None:
+    """A click is read from the component's state."""

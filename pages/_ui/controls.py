@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from control.present.wording import CONFIRMED, effect
+from control.present.wording import CONFIRMED, effect, policy_name
 from pages._ui import edits
 from pages._ui.look import look
 
@@ -24,9 +24,12 @@ def scheduler(snapshot: dict[str, Any]) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
         st.html('<p class="note">0 = balance the load · 1 = fastest GPU</p>')
-    names = _with(snapshot["policies"], policy)
+    names, form = _with(snapshot["policies"], policy), snapshot.get("form", "paper")
     with st.container(key="policy"):
-        st.selectbox("Policy", names, index=names.index(policy), key=edits.key("policy"), label_visibility="collapsed")
+        st.selectbox(
+            "Policy", names, index=names.index(policy), key=edits.key("policy"), label_visibility="collapsed",
+            format_func=lambda name: policy_name(name, form),
+        )  # fmt: skip
     untouched = edits.draft("alpha") == alpha and edits.draft("policy") == policy
     with st.container(horizontal=True, gap="small"):
         if st.button("Apply", key="apply", type="primary", disabled=untouched, shortcut="Ctrl+Enter"):

@@ -10,7 +10,7 @@ from control.errors import StoreError
 from control.present.live import Limits
 from control.present.units import seconds
 from pages._ui import tables
-from pages._ui.component import bar
+from pages._ui.component import Clicked, bar
 from pages._ui.look import look, show_face
 from pages._ui.source import store
 from storage import readers
@@ -18,13 +18,18 @@ from storage import readers
 T = TypeVar("T")
 
 
-def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], int | None] | None:
-    """Show the face that fits, or the bar: then the newest snapshot and the workflow that was clicked, if any."""
+def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], Clicked] | None:
+    """Show the face that fits, or the bar: then the newest snapshot and the link that was clicked, if any."""
     seen = look()
     if seen.snapshot is None or seen.face.kind != "live":
         show_face(seen.face)
         return None
     return seen.snapshot, bar(name, title, question)
+
+
+def number_of(asked: str) -> int | None:
+    """The whole number that a link's query holds; None where it is none, or larger than any of the store."""
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 19 else None
 
 
 def panel(key: str, title: str, small: str = "") -> st.delta_generator.DeltaGenerator:

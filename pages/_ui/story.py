@@ -14,7 +14,7 @@ PLACEMENTS = 50
 
 def selected(asked: str) -> None:
     """The panel of the workflow that the URL names as `asked`."""
-    number = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 19 else None
+    number = frame.number_of(asked)
     with frame.panel("selected", "Workflow" if number is None else f"Workflow #{number}"):
         st.button("Close", key="close-workflow", type="tertiary", on_click=st.query_params.clear)
         if number is None:

@@ -100,6 +100,8 @@ def _cell(cell: Cell, tag: str) -> str:
 def _inside(cell: Cell) -> str:
     if cell.workflow is not None:
         return f'<a href="debt?workflow={cell.workflow}">{escape(cell.text)}</a>'
+    if cell.run is not None:
+        return f'<a href="tuning?run={cell.run}">{escape(cell.text)}</a>'
     if cell.bar is None:
         return escape(cell.text)
     side = "over" if cell.bar > 0 else "under"

@@ -153,3 +153,12 @@ def test_a_name_with_markup_in_it_is_shown_as_text(tmp_path: Path, monkeypatch: 
     (tmp_path / "<b>.db").write_bytes(b"this is no database" * 100)
     monkeypatch.setenv("HEADWAY_DB", f"sqlite:///{tmp_path / '<b>.db'}")
     assert "&lt;b&gt;.db" in texts(page())
+
+
+def test_the_artifacts_form_of_the_score_is_named(engine: StandInEngine) -> None:
+    engine.tick(form="artifact")
+    app = page()
+    assert not app.exception
+    assert "Applied α 0.20, hexgen, artifact form" in texts(app)
+    assert "hexgen, artifact form" in app.selectbox[0].options
+    assert "edf" in app.selectbox[0].options

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import commands, runs
+from storage import commands
 from storage.open import Store
 from tests.support import details
 from tests.support.snapshots import StandInEngine
+from tests.support.stored import store_trio
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect, Page = playwright.expect, playwright.Page
@@ -40,8 +41,8 @@ pytestmark = [
 @pytest.fixture
 def ticking(engine: StandInEngine) -> Iterator[StandInEngine]:
     """The stand-in engine at one tick a second, with ended workflows and two tuning runs in the store."""
-    runs.save(engine.store, "tune", *details.run(0.3, 0.2, realised_p95_s=25.0))
-    runs.save(engine.store, "tune", *details.run(0.4, 0.2))
+    store_trio(engine.store, 0.3, realised_p95_s=25.0)
+    store_trio(engine.store)
     engine.tick(workflows=tuple(details.workflow(300 + k) for k in range(5)))
     stop = threading.Event()
 
@@ -110,6 +111,28 @@ def test_a_workflow_is_followed_from_its_queue_to_its_story_without_a_reload(bas
     assert page.url.endswith("/debt?workflow=304")
     assert page.evaluate("window.stillTheSamePage") is True
     follow(page, "Tuning")
+
+
+def test_a_prediction_opens_its_twin_runs_and_closes_without_a_reload(base: str, page: Page) -> None:
+    page.goto(f"{base}/tuning")
+    page.locator(".tbl-history a").first.click(timeout=PATIENCE_MS)
+    expect(page.locator(".st-key-panel-selected h2")).to_have_text("Twin run 4", timeout=PATIENCE_MS)
+    assert page.url.endswith("/tuning?run=4")
+    page.evaluate("window.stillTheSamePage = true")
+    page.locator(".tbl-history a").last.click()
+    expect(page.locator(".st-key-panel-selected h2")).to_have_text("Twin run 1", timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".st-key-panel-selected")).to_have_count(0, timeout=PATIENCE_MS)
+    assert page.url.endswith("/tuning")
+    assert page.evaluate("window.stillTheSamePage") is True
+
+
+def test_curve_and_promise_are_of_one_height(base: str, page: Page) -> None:
+    page.goto(f"{base}/tuning")
+    for name in ("curve", "promise"):
+        expect(page.locator(f".st-key-panel-{name} svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
+    boxes = [page.locator(f".st-key-panel-{name}").bounding_box() for name in ("curve", "promise")]
+    assert len({box and box["height"] for box in boxes}) == 1
 
 
 def test_a_filter_is_in_the_link_and_the_link_opens_it(base: str, page: Page) -> None:

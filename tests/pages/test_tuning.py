@@ -8,6 +8,7 @@ from storage import commands, runs
 from tests.support import details
 from tests.support.pages import at, figures, texts
 from tests.support.snapshots import StandInEngine
+from tests.support.stored import store_trio
 
 
 def pending(engine: StandInEngine) -> list[tuple[str, dict[str, Any], Any]]:
@@ -119,3 +120,74 @@ def test_a_refused_command_tells_its_reason(tuned: StandInEngine) -> None:
     tuned.tick()
     app.run()
     assert "✕ refused: it is 0.35 by now" in texts(app)
+
+
+def test_a_predicted_latency_links_to_its_twin_run(engine: StandInEngine) -> None:
+    runs.save(engine.store, "tune", *details.run(0.3, 0.2))  # of a time without twin runs
+    trio = store_trio(engine.store)
+    engine.tick()
+    shown = texts(at("tuning"))
+    assert f'<a href="tuning?run={trio.predicted}">24 s</a>' in shown
+    assert shown.count("tuning?run=") == 1
+
+
+@pytest.mark.parametrize(
+    ("which", "title"), [("predicted", "Twin run"), ("unchanged", "Twin run"), ("tune", "Tuning run")]
+)
+def test_a_link_to_any_of_the_three_opens_the_pair(engine: StandInEngine, which: str, title: str) -> None:
+    store_trio(engine.store, 0.9)
+    trio = store_trio(engine.store)
+    engine.tick()
+    number = getattr(trio, which)
+    app = at("tuning", run=str(number))
+    assert not app.exception
+    shown = texts(app)
+    assert f"{title} {number}" in shown
+    assert "α 0.40 chosen" in shown
+    assert "α 0.20 in force" in shown
+    assert "Replayed the 600 s before 1,800 s of simulated time, hexgen" in shown
+    assert f"Tuning run {trio.tune}: ✓ applied. better in 97 % of the resamples" in shown
+    assert "Finished, α 0.20" in shown
+    app.button(key="close-run").click().run()
+    assert "run" not in app.query_params
+    assert "in force</h2>" not in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("99", "No run 99 is in the store"),
+        ("abc", "“abc” is not the number of a run"),
+        ("-1", "“-1” is not the number of a run"),
+        ("9" * 40, "is not the number of a run"),
+        ("<b>", "“&lt;b&gt;” is not"),
+        ("1", "Tuning run 1 has no twin runs on record"),
+        ("2", "Run 2 is of kind sweep"),
+    ],
+)
+def test_a_link_to_no_twin_run_is_a_sentence(engine: StandInEngine, asked: str, sentence: str) -> None:
+    runs.save(engine.store, "tune", *details.run())
+    runs.save(engine.store, "sweep", {}, {})
+    engine.tick()
+    app = at("tuning", run=asked)
+    assert not app.exception
+    assert sentence in texts(app)
+
+
+def test_a_twin_run_without_its_tuning_run_is_shown_alone(engine: StandInEngine) -> None:
+    number = runs.save(engine.store, "prediction", *details.prediction(0.4))
+    engine.tick()
+    app = at("tuning", run=str(number))
+    assert not app.exception
+    assert "Difference" not in texts(app)
+    assert "93.8 %" in texts(app)
+
+
+def test_what_came_of_a_run_stands_with_its_reason(engine: StandInEngine) -> None:
+    review = {"after_p95_s": 30.1, "before_p95_s": 33.0}
+    store_trio(engine.store, realised_p95_s=31.0, outcome="P95 31.0 s, promised at most 26.9 s", review=review)
+    engine.tick()
+    shown = texts(at("tuning"))
+    assert "✓ kept after review" in shown
+    assert "better in 97 % of the resamples. Then: P95 31.0 s, promised at most 26.9 s" in shown
+    assert "▲" not in shown

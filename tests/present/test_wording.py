@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from control.present.wording import Order, asked, effect, inverse, meanwhile, order, outcome
+from control.policy.codes import POLICIES, policy_codes
+from control.present.wording import SCORED, Order, asked, effect, inverse, meanwhile, order, outcome, policy_name
 
 
 def command(kind: str, payload: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -83,3 +84,13 @@ def test_a_mode_of_the_tuner_is_undone_where_the_engine_recorded_the_old_one() -
     assert inverse(command("tuning_mode", {"mode": "auto"}), {"mode": "off"}) == Order("tuning_mode", {"mode": "off"})
     assert inverse(command("tuning_mode", {"mode": "auto"})) is None
     assert inverse(command("tune", {})) is None
+
+
+def test_a_policy_names_the_form_of_its_score_where_it_is_not_the_papers() -> None:
+    assert policy_name("hexgen", "paper") == "hexgen"
+    assert policy_name("hexgen", "artifact") == "hexgen, artifact form"
+    assert policy_name("edf", "artifact") == "edf"
+
+
+def test_the_policies_with_two_forms_are_those_whose_dispatch_differs() -> None:
+    assert {name for name in POLICIES if policy_codes(name, "artifact") != policy_codes(name)} == SCORED

@@ -185,3 +185,25 @@ def run(alpha: float = 0.4, before: float = 0.2, **changed: Any) -> tuple[dict[s
         "wall_s": 2.2,
     }
     return params, result | changed
+
+
+def prediction(alpha: float = 0.4, **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Params and result of one twin run behind a prediction; keyword arguments replace keys of the result."""
+    params = {"policy": "hexgen", "sim_s": 1800.0, "window_s": 600.0, "alpha": alpha}
+    names = ("h100-0", "a100-0", "l4-0")
+    result = {
+        "alpha": alpha,
+        "workflows": 96,
+        "p50_s": 11.2,
+        "p95_s": 24.0,
+        "p99_s": 31.5,
+        "mean_s": 12.6,
+        "slo_attainment": 0.938,
+        "slo_debt_s": 41.0,
+        "span_s": 655.0,
+        "per_instance": [
+            {"name": name, "finished": 400 - 130 * k, "busy_fraction": 0.92 - 0.2 * k, "preemptions": k}
+            for k, name in enumerate(names)
+        ],
+    }
+    return params, result | changed

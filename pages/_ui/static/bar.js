@@ -3,6 +3,8 @@
 import { clock, duration, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
+const LINKS = [["debt", "workflow"], ["tuning", "run"]]; // page and key of its query
+
 const SKELETON = `
   <div class="hw-title">
     <h1></h1><span class="hw-name"></span>
@@ -49,10 +51,12 @@ export class Bar {
   }
 }
 
-/** A plain click on a workflow's link opens it in this session; with a modifier the browser follows the link. */
+/** A plain click on the link of a workflow or run opens it in this session; with a modifier the browser follows it. */
 function follow(event, trigger) {
-  const link = event.target.closest?.('a[href^="debt?workflow="]');
+  const link = event.target.closest?.(LINKS.map(([page, key]) => `a[href^="${page}?${key}="]`).join());
   if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  trigger("workflow", Number(new URL(link.href).searchParams.get("workflow")));
+  const asked = new URL(link.href).searchParams;
+  const key = LINKS.map(([, name]) => name).find((name) => asked.has(name));
+  trigger(key, Number(asked.get(key)));
 }
