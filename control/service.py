@@ -197,6 +197,7 @@ def drive(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, 
         loop.event("engine_stopped", "engine stopped")
         loop.record()
     finally:
+        loop.tuner.close()
         jobs.shutdown(wait=True)
 
 

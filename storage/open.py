@@ -97,8 +97,10 @@ class Store:
         self._engine.dispose()
 
 
-def open_store(url: str | None = None) -> Store:
+def open_store(url: str | None = None, may_create: bool = True) -> Store:
     """Open the store at `url` (default: `default_url()`) and bring its schema up to date.
+
+    A SQLite file that is not there is made only where it `may_create` it; else StoreError says so.
 
     Safe when several processes open a new store at once. Raises StoreError, in one line, when the URL or
     the file is unusable, the place is read-only, or the store was written by a newer Headway.
@@ -106,7 +108,12 @@ def open_store(url: str | None = None) -> Store:
     url = url or default_url()
     shown = redact_url(url)
     with _one_line(shown):
-        engine = _create_engine(parse_url(url, shown))
+        parsed = parse_url(url, shown)
+        file = parsed.database or ""
+        is_file = parsed.get_backend_name() == "sqlite" and not file.startswith("file:")
+        if is_file and not may_create and not Path(file).exists():
+            raise StoreError(f"{shown}: there is no store")
+        engine = _create_engine(parsed)
         try:
             _while_locked(lambda: _prepare(engine))
         except BaseException:

@@ -27,6 +27,7 @@ MOST_MINUTES = 24 * 60
 @as_json
 def rehearse(name: str, minutes: int, alpha: float, form: str | None, seeds: int, json_out: bool) -> None:
     """Auto mode against a fixed alpha, on the same arrivals, seed by seed."""
+    from control.config import within
     from control.policy.codes import policy_codes
     from control.workload.scenarios import scenario
 
@@ -34,6 +35,7 @@ def rehearse(name: str, minutes: int, alpha: float, form: str | None, seeds: int
         raise SettingError(f"--minutes = {minutes}: expected a whole number from 1 to {MOST_MINUTES}")
     if not 1 <= seeds <= 1000:
         raise SettingError(f"--seeds = {seeds}: expected a whole number from 1 to 1000")
+    within("--alpha", alpha, 0.0, 1.0)
     chosen = form or scenario(name).form
     policy_codes("hexgen", chosen)
     say_if_cold()

@@ -1,5 +1,6 @@
 """`headway reproduce report`: every published experiment again, as one document."""
 
+import tempfile
 from pathlib import Path
 
 import click
@@ -31,7 +32,7 @@ def report(trace_path: str | None, profile_path: str | None, seeds: int, out_pat
     inputs = Inputs(work, times, seeds, say=lambda line: click.echo(line, err=True), rehearse=pair)
     document = measure(inputs, command_line(trace_path, profile_path, seeds, out_path))
     if out_path:
-        Path(out_path).write_text(render(document), encoding="utf-8")
+        write_whole(Path(out_path), render(document))
         click.echo(f"{out_path} written", err=True)
     if json_out:
         print_json(document)
@@ -41,8 +42,23 @@ def report(trace_path: str | None, profile_path: str | None, seeds: int, out_pat
 
 def check_out(path: str | None) -> None:
     """Refuse a file that could not be written, before the work rather than after it. Raises SettingError."""
-    if path is not None and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
+    if path is None:
+        return
+    place = Path(path).absolute()
+    if place.is_dir() or not place.parent.is_dir() or (place.exists() and not place.is_file()):
         raise SettingError(f"--out = {path!r}: expected a file in a folder that exists")
+    try:
+        with tempfile.TemporaryFile(dir=place.parent):
+            pass
+    except OSError as error:
+        raise SettingError(f"--out = {path!r}: its folder cannot be written to: {error.strerror}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is either the old one or the new one, never a part of it."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def command_line(trace_path: str | None, profile_path: str | None, seeds: int, out_path: str | None) -> str:

@@ -43,7 +43,7 @@ def read_list(db: str | None, kind: str | None, limit: int) -> list[Row]:
     from storage.open import open_store
     from storage.runs import recent
 
-    store = open_store(db)
+    store = open_store(db, may_create=False)
     try:
         found = recent(store, limit, kind, with_result=True)
     finally:
@@ -63,7 +63,7 @@ def read_one(db: str | None, run_id: int) -> Row:
     from storage.open import open_store
     from storage.runs import get
 
-    store = open_store(db)
+    store = open_store(db, may_create=False)
     try:
         found = get(store, run_id) if 0 < run_id <= LARGEST_ID else None
     finally:

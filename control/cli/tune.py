@@ -54,6 +54,8 @@ def show_choice(result: dict[str, Any]) -> None:
         band = f"{number(row['low_s'])} to {number(row['high_s'], 's')}"
         rows.append([f"{row['alpha']:.2f}{mark}", number(row["p95_s"], "s"), band])
     print_table(rows)
+    for problem in result["problems"]:
+        click.echo(f"note: {problem}")
     low, high = 100.0 * result["gain_low"], 100.0 * result["gain_high"]
     click.echo(
         f"alpha {result['alpha']:g} (*): P95 {100.0 * result['gain']:.1f} % below that of alpha "

@@ -14,8 +14,8 @@ from control.twin.world import World, fork
 KEPT_S = 1800.0  # simulated s
 LEAST_KEPT = 200  # workflows kept however old they are: under overload even the newest to end arrived long ago
 KEPT_EPISODES = 5000
-STATE_EVERY_S = 60.0  # simulated s between kept states
-KEPT_STATES = 16
+STATE_EVERY_S = 120.0  # simulated s between kept states
+KEPT_STATES = 8
 
 
 class Recorded(NamedTuple):
@@ -54,7 +54,8 @@ class History:
         """Keep the state of the world as it is now, if the last one kept is old enough; the journal is drained."""
         last_s = clock_s(self.states[-1]) if self.states else -STATE_EVERY_S
         if live.now_s - last_s >= STATE_EVERY_S:
-            self.states.append((fork(live.world), live.streams.copy()))
+            bare = live.world._replace(journal=live.world.journal[:0])  # drained, and as large as the calls
+            self.states.append((fork(bare), live.streams.copy()))
 
     @property
     def mean_calls(self) -> float:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from control.errors import StoreError
-from storage import retention
+from control.errors import LeaseHeldError, StoreError
+from storage import lease, retention
 from storage.open import Store
 
 log = logging.getLogger(__name__)
 
 ROLL_UP_EVERY_S = 30
+HEARTBEAT_S = 1  # a long tick or commit must not look like an engine that died
 TUNE_CHECK_S = 2
 
 
@@ -21,6 +22,7 @@ def start_jobs(store: Store, consider_tuning: Callable[[], None]) -> BackgroundS
     scheduler = BackgroundScheduler(timezone="UTC")
     scheduler.add_job(roll_up, "interval", [store], seconds=ROLL_UP_EVERY_S, id="roll_up", coalesce=True)
     scheduler.add_job(consider_tuning, "interval", seconds=TUNE_CHECK_S, id="tune", coalesce=True)
+    scheduler.add_job(heartbeat, "interval", [store], seconds=HEARTBEAT_S, id="heartbeat", coalesce=True)
     scheduler.start()
     return scheduler
 
@@ -31,3 +33,12 @@ def roll_up(store: Store) -> None:
         retention.roll_up(store, time.time())
     except StoreError as error:
         log.warning("retention postponed: %s", error)
+
+
+def heartbeat(store: Store) -> None:
+    """Keep the lease while the loop is busy; whether it was lost, the loop learns at its next commit."""
+    try:
+        if store.owner is not None:
+            lease.heartbeat(store, store.owner)
+    except (StoreError, LeaseHeldError) as error:
+        log.debug("heartbeat: %s", error)

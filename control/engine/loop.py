@@ -7,6 +7,7 @@ a command acts exactly once: either its outcome and its effect are both in the s
 """
 
 import logging
+import math
 import os
 import time
 from collections.abc import Callable
@@ -29,6 +30,8 @@ from storage.open import Store
 log = logging.getLogger("headway.engine")
 
 LONGEST_TICK_S = 2.0  # wall s that one tick makes up at most: a machine that slept does not race
+MOST_WORK_S = 0.5  # wall s after which a tick leaves simulated time behind: commits and commands must not wait
+CHUNK_S = 5.0  # simulated s from one look at the clock to the next
 
 
 @dataclass
@@ -83,16 +86,19 @@ class Loop:
     def tick(self, wall_s: float) -> None:
         """Move simulated time on by `wall_s` times the speed, then obey the commands that came in."""
         if not self.live.paused:
-            self.advance(wall_s * self.live.speed)
+            self.advance(wall_s * self.live.speed, MOST_WORK_S)
         for command in self.new_commands():
             self.obey(command)
         self.tune()
 
-    def advance(self, seconds: float) -> None:
-        """Let `seconds` of simulated time pass, minute by minute, noting what happens."""
-        end_s = self.live.now_s + seconds
-        while self.live.now_s < end_s:
-            until_s = min(end_s, self.live.now_s + 60.0)
+    def advance(self, seconds: float, most_work_s: float = math.inf) -> None:
+        """Let `seconds` of simulated time pass bit by bit, noting what happens.
+
+        Fewer pass where that takes more than `most_work_s` wall s: a fleet too large for its speed runs slower.
+        """
+        end_s, begun_s = self.live.now_s + seconds, time.monotonic()
+        while self.live.now_s < end_s and time.monotonic() - begun_s < most_work_s:
+            until_s = min(end_s, self.live.now_s + CHUNK_S)
             take_windows(self.live, until_s)
             while not move(self.live, until_s):
                 self.note()

@@ -3,7 +3,7 @@
 A run works on forks of past states on another thread, without the GIL; the loop only asks whether it has ended.
 """
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from control.tuning.decide import (
     verdict,
 )
 from control.tuning.episodes import Names
+from control.tuning.offline import TUNABLE
 from control.tuning.replay import Found, Past, Review
 from control.twin.world import fork
 
@@ -68,6 +69,7 @@ class Tuner:
         self.settings = settings
         self.job: Job | None = None
         self.trial: Trial | None = None
+        self.stopping = False
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="tuner")
 
     def status(self, live: Live) -> Row:
@@ -113,19 +115,29 @@ class Tuner:
         if self.job is not None:
             return "a run is under way"
         settings = self.settings
-        recorded = history.window(live, settings.window_s, settings.least_calls)
         live.tuner.last_s = live.now_s
+        if live.policy not in TUNABLE:
+            return f"{live.policy} uses no alpha"
+        recorded = history.window(live, settings.window_s, settings.least_calls)
         if recorded is None or not history.ended:
             return "nothing has ended yet to learn from"
         calls = history.calls(recorded)
         if calls < settings.least_calls:
             return f"{calls} calls on record; {settings.least_calls} are needed"
+        active = int((live.world.workflows["state"] == ACTIVE).sum())
+        if active > settings.most_active:
+            return f"{active:,} workflows are active: a backlog beyond {settings.most_active:,} is not replayed"
         live.tuner.last_load = load_of(live, history, settings.window_s)
         progress = [0.0]
+
+        def tell(share: float) -> None:
+            """Note how far the run is; end it where the engine ends."""
+            progress[0] = share
+            if self.stopping:
+                raise CancelledError
+
         past = past_of(live, history, recorded)
-        future = self.pool.submit(
-            past.sweep, live.alpha, settings.resamples, lambda share: progress.__setitem__(0, share)
-        )
+        future = self.pool.submit(past.sweep, live.alpha, settings.resamples, tell)
         span_s = live.now_s - float(recorded.state.clock[0]["now_s"])
         self.job = Job(trigger, live.now_s, span_s, calls, future, progress)
         return ""
@@ -138,8 +150,11 @@ class Tuner:
         found = job.future.result()
         choice = found.choice
         ruled = verdict(choice, live.tuning_mode, live.pinned, self.cooling_s(live), self.settings)
+        took_s = live.now_s - job.started_s
         if abs(live.alpha - choice.current) > 1e-9:
             ruled = Verdict("kept", "alpha was changed while the run was under way")
+        elif took_s > self.settings.window_s:
+            ruled = Verdict("kept", f"the run took {took_s:.0f} s on the engine's clock: the load has moved on")
         live.tuner.suggested = choice.alpha if ruled.decision == "suggested" else None
         params = {
             "trigger": job.trigger,
@@ -209,7 +224,8 @@ class Tuner:
                 under_way.future.exception()
 
     def close(self) -> None:
-        """End without waiting for a run under way."""
+        """Have a run under way end after the replay it is at."""
+        self.stopping = True
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 

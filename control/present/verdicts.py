@@ -13,7 +13,7 @@ Result = Mapping[str, Any]
 _DECISIONS = {
     "applied": Cell("✓ applied", "good"),
     "suggested": Cell("suggested", "amber"),
-    "kept": Cell("kept", "muted"),
+    "kept": Cell("not changed", "muted"),
     "rolled_back": Cell("↩ rolled back", "late"),
 }
 _HELD = Cell("✓ kept its promise", "good")

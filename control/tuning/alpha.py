@@ -51,10 +51,10 @@ class Curve:
             for k in order
         ]
 
-    def best(self) -> int:
-        """Position of the lowest mean P95; the smaller alpha on a tie."""
+    def best(self, current: float) -> int:
+        """Position of the lowest mean P95; on a tie the alpha nearest to the current one."""
         means = self.p95_s.mean(axis=1)
-        return min(range(len(self.alphas)), key=lambda k: (means[k], self.alphas[k]))
+        return min(range(len(self.alphas)), key=lambda k: (means[k], abs(self.alphas[k] - current), self.alphas[k]))
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,11 @@ def sweep(
     total = (len(first) + len(FINE)) * len(bases) + 2 * len(fresh)
     with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
         curve = evaluate(bases, first, pool, lambda done: progress(done / total))
-        best = curve.alphas[curve.best()]
+        best = curve.alphas[curve.best(current)]
         second = sorted({round(best + d, 6) for d in FINE if 0.0 <= best + d <= 1.0} - set(first))
         finer = evaluate(bases, second, pool, lambda done: progress((len(first) * len(bases) + done) / total))
         joined = Curve(curve.alphas + finer.alphas, np.concatenate([curve.p95_s, finer.p95_s]))
-        chosen = joined.alphas[joined.best()]
+        chosen = joined.alphas[joined.best(current)]
         duel = evaluate(fresh, [chosen, round(current, 6)], pool, lambda done: progress(1.0 - 2 * len(fresh) / total))
     progress(1.0)
     joined.events = curve.events + finer.events + duel.events

@@ -27,6 +27,7 @@ class TunerSettings:
     drift: float = 0.25  # relative change of arrival rate or mean tokens that triggers a run, unless it is chance
     least_ended: int = 30  # workflows that must have ended before a change is judged
     resamples: int = 5
+    most_active: int = 2000  # active workflows beyond which a replay would take minutes of CPU
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ def verdict(choice: Choice, mode: str, pinned: bool, cooling_s: float, settings:
     if choice.gain_low <= 0.0:
         low, high = 100 * choice.gain_low, 100 * choice.gain_high
         return Verdict("kept", f"the band of the gain, {low:.1f} to {high:.1f} %, holds zero")
-    if pinned:
-        return Verdict("suggested", "alpha is pinned by an operator")
     if mode != AUTO:
         return Verdict("suggested", "the tuner only suggests")
+    if pinned:
+        return Verdict("suggested", "alpha is pinned by an operator")
     if cooling_s > 0.0:
         return Verdict("suggested", f"cooling down for {cooling_s:.0f} s more")
     return Verdict("applied", f"P95 expected {100 * choice.gain:.1f} % lower")

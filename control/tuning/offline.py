@@ -7,6 +7,7 @@ from typing import Any
 from control.errors import SettingError
 from control.model.fleet import Fleet
 from control.model.workload import Workload
+from control.policy.codes import HEXGEN, POLICIES
 from control.policy.tables import Floats
 from control.tuning.alpha import CONFIRMATIONS, GRID, RESAMPLES, sweep
 from control.tuning.episodes import Episode, Names, episodes_of, resample
@@ -14,6 +15,7 @@ from control.twin.pack import build_world
 from control.twin.world import World
 
 LEAST_CALLS = 200  # a shorter window says nothing
+TUNABLE = tuple(name for name, codes in POLICIES.items() if codes.dispatch == HEXGEN)
 
 
 def tune(
@@ -32,10 +34,14 @@ def tune(
     Each resample starts on an idle fleet. Returns the choice with cpu_s and wall_s.
 
     Raises:
-        SettingError: an empty workload, resamples below 1, or a bad grid, policy or alpha.
+        SettingError: an empty workload, resamples below 1, or a bad window, grid, policy or alpha.
     """
     if not 1 <= resamples <= 1000:
         raise SettingError(f"resamples = {resamples}: expected a whole number from 1 to 1000")
+    if policy not in TUNABLE:
+        raise SettingError(f"policy = {policy!r}: its dispatch uses no alpha: expected one of {', '.join(TUNABLE)}")
+    if not window_s > 0.0:
+        raise SettingError(f"window = {window_s:g}: expected a number of seconds > 0")
     if len(workload.workflows) == 0:
         raise SettingError("the trace holds no workflow to tune on")
     wall_s, cpu_s = time.perf_counter(), time.process_time()
@@ -50,7 +56,15 @@ def tune(
     choice = sweep(bases[:resamples], bases[resamples:], current, grid, progress)
     took = {"cpu_s": time.process_time() - cpu_s, "wall_s": time.perf_counter() - wall_s}
     n_calls = sum(len(e.calls) for e in episodes)
-    head = {"policy": policy, "fleet": fleet.name, "window_calls": n_calls, "resamples": resamples, "seed": seed}
+    notes = [] if n_calls >= LEAST_CALLS else [f"{n_calls} calls in all: under {LEAST_CALLS} say little"]
+    head: dict[str, Any] = {
+        "problems": notes,
+        "policy": policy,
+        "fleet": fleet.name,
+        "window_calls": n_calls,
+        "resamples": resamples,
+        "seed": seed,
+    }
     return {**head, **choice.as_dict(), **took}
 
 

@@ -25,6 +25,7 @@ FILES: dict[str, bytes] = {
 }
 SIM = ("sim", "--json", "--trace")
 GENERATED = (*SIM, "text2sql", "--workflows", 5)
+TUNE = ("tune", "--json", "--trace", "text2sql", "--workflows", 5)
 COMPARE = ("compare", "--json", "--trace", "text2sql", "--workflows", 5)
 WRITE = ("trace", "generate", "text2sql", "--n", 5)
 NO_RATE = "expected a finite number > 0"
@@ -46,6 +47,12 @@ CASES: list[tuple[tuple[object, ...], str]] = [
     ((*SIM, "number.csv", "--format", "hexgen"), "number.csv:1"),
     *(((*GENERATED, "--alpha", odd), "expected a number from 0") for odd in ("nan", "2", "-0.1", "inf")),
     ((*GENERATED, "--alpha", "x"), "'x' is not a valid float"),
+    *(((*TUNE, "--window", odd), "window = ") for odd in ("nan", "0", "-5")),
+    ((*TUNE, "--policy", "rr-fcfs"), "its dispatch uses no alpha: expected one of hexgen"),
+    *((("rehearse", "--alpha", odd), "--alpha = ") for odd in ("nan", "2")),
+    (("rehearse", "--minutes", 0), "--minutes = 0"),
+    (("rehearse", "--form", "x"), "form = 'x'"),
+    (("reproduce", "report", "--out", "/dev/full"), "expected a file in a folder that exists"),
     *(((*GENERATED, "--rate", odd), NO_RATE) for odd in ("0", "-1", "inf", "nan")),
     *(((*GENERATED, "--slo-scale", odd), NO_RATE) for odd in ("0", "-1", "inf", "nan")),
     *(((*GENERATED, "--arrivals", "gamma", "--cv", odd), NO_RATE) for odd in ("0", "-1", "inf", "nan")),

@@ -52,10 +52,14 @@ def test_one_run_is_shown_whole(headway: Headway, store: Store) -> None:
     assert "per_instance            (3 entries)" in out
 
 
-def test_another_store_is_named_by_db(headway: Headway, store: Store, tmp_path: Path) -> None:
+def test_another_store_is_named_by_db_and_looking_makes_none(headway: Headway, store: Store, tmp_path: Path) -> None:
     store_trio(store)
+    open_store(str(tmp_path / "other.db")).close()
     assert headway("runs", "--db", tmp_path / "other.db").out == "no runs are stored\n"
-    assert headway("runs", 1, "--db", tmp_path / "default.db").code == 0
+    said = headway("runs", "--db", tmp_path / "mistyped.db")
+    assert said.code != 0
+    assert "there is no store" in said.err
+    assert not (tmp_path / "mistyped.db").exists()
 
 
 def test_a_run_of_a_kind_without_words_is_shown(headway: Headway, store: Store) -> None:
@@ -77,7 +81,7 @@ def test_a_run_of_a_kind_without_words_is_shown(headway: Headway, store: Store) 
         ((1, "--kind", "tune"), "--kind goes with the list"),
     ],
 )
-def test_bad_input_is_one_line(headway: Headway, arguments: tuple[object, ...], says: str) -> None:
+def test_bad_input_is_one_line(headway: Headway, store: Store, arguments: tuple[object, ...], says: str) -> None:
     code, out, err = headway("runs", *arguments)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1

@@ -161,6 +161,22 @@ def test_too_little_history_is_said(store: Store, hetero: Fleet) -> None:
     assert runs.recent(store, 5, kind="tune") == []
 
 
+def test_a_run_that_took_longer_than_its_window_changes_nothing(loop: Loop, store: Store) -> None:
+    loop.live.tuning_mode = AUTO
+    assert loop.tuner.start(loop.live, loop.history, "period") == ""
+    loop.tuner.wait()
+    loop.tick(700.0)  # the machine was so slow that the clock went on this far meanwhile
+    assert loop.live.alpha == 0.5
+    result = newest(store)["result"]
+    assert result["decision"] == "kept"
+    assert "the load has moved on" in result["reason"] or "best already" in result["reason"]
+
+
+def test_a_long_backlog_is_not_replayed(loop: Loop) -> None:
+    loop.tuner.settings = replace(QUICK, most_active=1)
+    assert "a backlog beyond 1 is not replayed" in loop.tuner.start(loop.live, loop.history, "period")
+
+
 @pytest.mark.slow
 def test_auto_gains_over_the_fixed_alpha_through_a_load_step(store: Store, hetero: Fleet) -> None:
     gained = 0

@@ -53,7 +53,7 @@ def test_without_a_tested_run_that_is_said() -> None:
     [
         ("applied", "✓ applied"),
         ("suggested", "suggested"),
-        ("kept", "kept"),
+        ("kept", "not changed"),
         ("rolled_back", "↩ rolled back"),
     ],
 )

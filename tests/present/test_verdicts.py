@@ -21,7 +21,7 @@ def result(**changed: Any) -> dict[str, Any]:
     [
         ({}, "✓ applied", "good"),
         ({"decision": "suggested"}, "suggested", "amber"),
-        ({"decision": "kept"}, "kept", "muted"),
+        ({"decision": "kept"}, "not changed", "muted"),
         ({"decision": "new in a later version"}, "new in a later version", ""),
         ({"realised_p95_s": 25.0, "review": None}, "✓ kept its promise", "good"),
         ({"realised_p95_s": BROKEN}, "▲ broke its promise", "amber"),
