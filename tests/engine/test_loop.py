@@ -83,6 +83,13 @@ def test_a_command_is_obeyed_once_and_told_with_its_event(loop: Loop, dashboard:
     assert [(row["command_id"], row["old"], row["new"]) for row in events] == [(good, 0.3, 0.8)]
 
 
+def test_a_fleet_too_large_for_its_speed_runs_slower(loop: Loop) -> None:
+    loop.advance(60.0, most_work_s=0.0)
+    assert 0.0 < sim(loop) < 60.0  # time is left behind, commits and commands are not
+    loop.advance(60.0)
+    assert sim(loop) > 60.0
+
+
 def test_what_was_not_recorded_did_not_happen(loop: Loop, store: Store, dashboard: Store, demo_fleet: Fleet) -> None:
     loop.tick(1.0)
     loop.record()

@@ -1,5 +1,6 @@
 """The live tuner over a real store: what a run stores, what each mode does with it, and how a promise is judged."""
 
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
 
@@ -175,6 +176,21 @@ def test_a_run_that_took_longer_than_its_window_changes_nothing(loop: Loop, stor
 def test_a_long_backlog_is_not_replayed(loop: Loop) -> None:
     loop.tuner.settings = replace(QUICK, most_active=1)
     assert "a backlog beyond 1 is not replayed" in loop.tuner.start(loop.live, loop.history, "period")
+
+
+def test_a_policy_without_alpha_is_not_tuned(loop: Loop, store: Store) -> None:
+    commands.submit(store, "policy", {"policy": "p2c"}, "ann")
+    commands.submit(store, "tune", {}, "ann")
+    live_on(loop, 680.0)
+    assert any("p2c uses no alpha" in row["text"] for row in readers.events(store, 0.0, 20))
+    assert runs.recent(store, 5, kind="tune") == []
+
+
+def test_a_run_under_way_ends_with_the_engine(loop: Loop) -> None:
+    assert loop.tuner.start(loop.live, loop.history, "period") == ""
+    loop.tuner.close()
+    assert loop.tuner.job is not None
+    assert isinstance(loop.tuner.job.future.exception(timeout=30.0), CancelledError)
 
 
 @pytest.mark.slow
