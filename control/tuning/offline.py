@@ -36,12 +36,7 @@ def tune(
     Raises:
         SettingError: an empty workload, resamples below 1, or a bad window, grid, policy or alpha.
     """
-    if not 1 <= resamples <= 1000:
-        raise SettingError(f"resamples = {resamples}: expected a whole number from 1 to 1000")
-    if policy not in TUNABLE:
-        raise SettingError(f"policy = {policy!r}: its dispatch uses no alpha: expected one of {', '.join(TUNABLE)}")
-    if not window_s > 0.0:
-        raise SettingError(f"window = {window_s:g}: expected a number of seconds > 0")
+    check_settings(policy, resamples, window_s)
     if len(workload.workflows) == 0:
         raise SettingError("the trace holds no workflow to tune on")
     wall_s, cpu_s = time.perf_counter(), time.process_time()
@@ -66,6 +61,20 @@ def tune(
         "seed": seed,
     }
     return {**head, **choice.as_dict(), **took}
+
+
+def check_settings(policy: str, resamples: int, window_s: float) -> None:
+    """Refuse what cannot be tuned.
+
+    Raises:
+        SettingError: a policy without alpha, resamples outside 1 to 1,000, a window that is not above 0.
+    """
+    if not 1 <= resamples <= 1000:
+        raise SettingError(f"resamples = {resamples}: expected a whole number from 1 to 1000")
+    if policy not in TUNABLE:
+        raise SettingError(f"policy = {policy!r}: its dispatch uses no alpha: expected one of {', '.join(TUNABLE)}")
+    if not window_s > 0.0:
+        raise SettingError(f"window = {window_s:g}: expected a number of seconds > 0")
 
 
 def last_window(episodes: Sequence[Episode], window_s: float) -> list[Episode]:
