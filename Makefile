@@ -45,7 +45,8 @@ lint: $(VENV)/.ready-dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: lint warm
+test: $(VENV)/.ready-dev
+	@$(MAKE) --no-print-directory -j2 lint warm
 	@$(BIN)/python -m pytest -m 'not slow and not bench and not vllm and not postgres'
 
 # Compile the simulator first, with its progress line, rather than inside whichever test comes first.
