@@ -94,6 +94,7 @@ def test_alpha_moved_with_the_keyboard_is_applied(shown: Page, store: Store) -> 
     expect(shown.locator(".st-key-panel-changes")).to_contain_text("α 0.50 → 0.57", timeout=15_000)
 
 
+@pytest.mark.slow
 def test_two_changes_in_quick_succession_are_both_applied(shown: Page, store: Store) -> None:
     for _ in range(2):
         move_alpha(shown, 4)
@@ -117,6 +118,7 @@ def test_a_change_made_elsewhere_meanwhile_refuses_ours(shown: Page, store: Stor
     assert "it is 0.9 now" in ours["reason"]
 
 
+@pytest.mark.slow
 def test_pause_stops_simulated_time_and_resume_lets_it_go(shown: Page, store: Store) -> None:
     shown.get_by_role("button", name="Pause", exact=True).click()
     resume = shown.get_by_role("button", name="Resume", exact=True)

@@ -39,7 +39,9 @@ def test_one_command_opens_the_dashboard(up: Running, url: str) -> None:
     assert b'"rows"' in body
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(s, marks=pytest.mark.slow) for s in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_ending_it_ends_everything(up: Running, port: int, number: int) -> None:
     below = descendants(up.pid)
     assert len(below) >= 2

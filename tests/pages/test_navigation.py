@@ -80,7 +80,9 @@ def answering(address: str) -> str:
     raise AssertionError(f"nobody answers at {address}")
 
 
-@pytest.fixture(params=[(1440, 900), (390, 844)], ids=["desk", "phone"])
+@pytest.fixture(
+    params=[pytest.param((1440, 900), id="desk"), pytest.param((390, 844), id="phone", marks=pytest.mark.slow)]
+)
 def page(request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page on a desk and on a phone."""
     width, height = request.param
