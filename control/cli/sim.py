@@ -46,7 +46,7 @@ def sim(
 ) -> None:
     """Run a trace through the simulator under one policy."""
     from control.tuning.run import run
-    from control.twin.pack import policy_table
+    from control.policy.rules import policy_table
 
     policy_table(policy, alpha, form, aging_s)
     workload, fleet = inputs(fleet_name, seed, work)
@@ -99,7 +99,7 @@ def compare(
 ) -> None:
     """Run a trace under several policies, on the same arrivals and chances."""
     from control.tuning.run import ratios, run
-    from control.twin.pack import policy_table
+    from control.policy.rules import policy_table
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if not names:

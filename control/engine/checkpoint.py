@@ -20,7 +20,7 @@ from control.twin.heap import Heap
 from control.twin.pack import cost_tables
 from control.twin.world import World
 
-VERSION = 5
+VERSION = 6
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
@@ -154,7 +154,7 @@ def load_world(arrays: Any, fleet: Fleet) -> World:
         "counts": np.zeros(len(arrays["steps"])),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
     }
-    for name in ("runs", "timers"):
+    for name in ("runs", "timers", "transfers", "expiries"):
         values[name] = Heap(*(arrays[f"{name}.{part}"] for part in Heap._fields))
     for name in World._fields:
         if name not in values:
@@ -176,6 +176,7 @@ def check_columns(world: World) -> None:
         "kinds": tables.KIND,
         "counters": tables.COUNTER,
         "prefixes": tables.PREFIX,
+        "pins": tables.PIN,
     }
     for name, dtype in known.items():
         if getattr(world, name).dtype != dtype:

@@ -11,7 +11,8 @@ from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
 from control.tuning.decide import MODES
-from control.twin.handlers import kill, revive
+from control.twin.failures import change_policy, kill, revive
+from control.twin.failures import drain as drain_instance
 
 LONGEST_STEP_S = 3600.0
 
@@ -98,7 +99,7 @@ def set_policy(live: Live, command: Mapping[str, Any]) -> Outcome:
     old, new = live.policy, str(value(command, "policy"))
     compare(command, old)
     codes = policy_codes(new, live.source.form)
-    live.world.policy[0]["dispatch"], live.world.policy[0]["queue"] = codes
+    change_policy(live.world, codes.dispatch, codes.queue)
     live.policy = new
     return applied("policy", f"policy {old} → {new}", old, new)
 
@@ -177,14 +178,14 @@ def change_state(live: Live, command: Mapping[str, Any], allowed: tuple[int, ...
 def drain(live: Live, command: Mapping[str, Any]) -> Outcome:
     """Give an instance no new calls; what it has it finishes."""
     i, name, old = change_state(live, command, (UP,), "drain")
-    live.world.instances[i]["state"] = DRAINING
+    drain_instance(live.world, i)
     return applied("drain", f"drain {name}", old, "draining", name)
 
 
 def undrain(live: Live, command: Mapping[str, Any]) -> Outcome:
     """End a drain."""
     i, name, old = change_state(live, command, (DRAINING,), "undrain")
-    live.world.instances[i]["state"] = UP
+    revive(live.world, i)
     return applied("undrain", f"undrain {name}", old, "up", name)
 
 

@@ -24,7 +24,7 @@ CAUSES: Final = (
     "tool",
     "failure",  # lost with an instance
 )
-TIMERS: Final = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "", "", "failure_s")
+TIMERS: Final = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "transfer_s", "", "failure_s")
 PLANS: Final = ("", "", "plan_prefill_s", "plan_decode_s", "", "", "plan_tool_s", "")
 
 

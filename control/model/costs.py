@@ -30,6 +30,10 @@ class CostTable(NamedTuple):
     power_w: Floats  # f8[max_seqs + 1], W of all GPUs of the instance while decoding B; [0] = idle
     prefill_w: float  # W of all GPUs while prefilling
     idle_w: float  # W of all GPUs
+    link_ms: float  # fixed part of a KV transfer from here
+    link_token_ms: float  # per KV token moved
+    send_ms: float  # time it holds up the sender, fixed part
+    send_token_ms: float  # same, per KV token
 
 
 def cost_table(profile: Profile, max_seqs: int, max_tokens: int, power_cap_w: float | None = None) -> CostTable:
@@ -60,6 +64,10 @@ def cost_table(profile: Profile, max_seqs: int, max_tokens: int, power_cap_w: fl
         power_w=power.decode_w,
         prefill_w=power.prefill_w,
         idle_w=power.idle_w,
+        link_ms=profile.kv_link_ms,
+        link_token_ms=profile.kv_link_token_ms,
+        send_ms=profile.send_ms,
+        send_token_ms=profile.send_token_ms,
     )
 
 

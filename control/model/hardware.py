@@ -83,6 +83,8 @@ def _assemble(book: Catalogue, gpu: str, model: str, gpus: int, card: Gpu, sizes
         power=power_levels(card),
         kv_link_gb_s=knee.get("kv_link_gb_s", card.kv_link_gb_s),
         kv_link_ms=knee.get("kv_link_ms", book.scaling["kv_link_ms"]),
+        send_ms=knee.get("send_ms", 0.0),
+        send_token_ms=knee.get("send_token_ms", 0.0),
         cap_measured=bool(knee) and gpus == 1,
     )
 

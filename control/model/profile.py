@@ -93,7 +93,14 @@ class Profile:
     power: PowerLevels
     kv_link_gb_s: float  # KV transfer to another instance, GB/s
     kv_link_ms: float  # fixed part of a KV transfer
+    send_ms: float = 0.0  # ms the sender is held up by a KV transfer, fixed part; 0: it goes on meanwhile
+    send_token_ms: float = 0.0  # same, per KV token
     cap_measured: bool = False  # the slowdown under a power cap was measured on this pair
+
+    @property
+    def kv_link_token_ms(self) -> float:
+        """Time of a KV transfer per token, ms."""
+        return self.kv_bytes_per_token / (self.kv_link_gb_s * 1e6)
 
     @property
     def needed_gib(self) -> float:

@@ -14,6 +14,28 @@ LEAST_LOADED: Final = 1
 POWER_OF_TWO: Final = 2
 HEXGEN: Final = 3  # HexGen-Flow section 1, paper form
 HEXGEN_ARTIFACT: Final = 4  # HexGen-Flow section 1, form of the authors' artifact
+SESSION: Final = 5  # where the conversation's last turn ran
+PREFIX: Final = 6  # where most of the context is cached
+COLLOCATED: Final = 7  # ConServe section 5: most free KV, pinned, prefill and decode on one instance
+FULL_DISAGG: Final = 8  # ConServe section 5: every turn prefilled anew on the prefill tier, KV moved each time
+CONSERVE: Final = 9  # ConServe section 2
+AMPD: Final = 10  # ConServe section 5: as CONSERVE, but each later turn is routed by itself
+
+# Role of an instance.
+MIXED_ROLE: Final = 0
+PREFILL_ROLE: Final = 1
+DECODE_ROLE: Final = 2
+ROLES: Final = ("mixed", "prefill", "decode")
+
+# How much KV a decoder must have free to take a conversation (ConServe section 2).
+OBSERVED: Final = 0  # what its context holds now; never predicted
+ORACLE: Final = 1  # the most it will ever hold
+NEEDS: Final = ("observed", "oracle")
+
+# How AMPD routes a later turn.
+INJECTED: Final = 0  # a share of the turns is sent to the prefill tier by mistake (ConServe section 5)
+BY_SLACK: Final = 1  # to the side with slack left, by predicted lengths
+ROUTERS: Final = ("injected", "slack")
 
 # Queue order: which waiting call an instance admits next.
 FCFS: Final = 0
@@ -37,6 +59,8 @@ DECODE: Final = 3
 COMPLETED: Final = 4
 REFUSED: Final = 5
 CANCELLED: Final = 6
+TRANSFER: Final = 7  # its KV moves to another instance
+HELD: Final = 8  # no decoder has room for its KV yet
 
 # State of a workflow.
 FUTURE: Final = 0
@@ -49,9 +73,13 @@ NO_CAUSE: Final = 0
 TOO_LONG: Final = 1  # the context exceeds every instance's limit
 NO_INSTANCE: Final = 2  # no instance that could take it is up
 WORKFLOW_ENDED: Final = 3  # an earlier call of its workflow was refused
+BY_CLIENT: Final = 4  # whoever sent the workflow gave it up
 
-CAUSES: Final = ("", "too_long", "no_instance", "workflow_ended")
-CALL_STATES: Final = ("planned", "waiting", "prefill", "decode", "completed", "refused", "cancelled")
+CAUSES: Final = ("", "too_long", "no_instance", "workflow_ended", "by_client")
+CALL_STATES: Final = (
+    *("planned", "waiting", "prefill", "decode", "completed", "refused", "cancelled"),
+    *("transfer", "held"),
+)
 INSTANCE_STATES: Final = ("up", "draining", "down")
 
 # Where a call spends its time; each is measured by itself.
@@ -59,6 +87,15 @@ IN_QUEUE: Final = 0
 IN_PREFILL: Final = 1
 IN_DECODE: Final = 2
 IN_PREEMPTION: Final = 3  # waiting again, and computing again what was lost
+IN_TRANSFER: Final = 4  # its KV is on the way to another instance
+IN_HOLD: Final = 5  # waiting for a decoder with room for its KV
+
+# Why a pinned conversation lost its KV or its decoder.
+INSTANCE_LOST: Final = 0  # its decoder failed or drained
+EVICTED: Final = 1  # other contexts needed the blocks
+EXPIRED: Final = 2  # idle for longer than the retention limit
+COMPACTED: Final = 3  # its own turn shrank the context
+BREAKS: Final = ("instance_lost", "evicted", "expired", "compacted")
 
 # What an instance is doing.
 IDLE: Final = 0
@@ -70,6 +107,8 @@ PLACED: Final = 0
 CALL_ENDED: Final = 1
 WORKFLOW_ENDED_ENTRY: Final = 2
 PREEMPTED: Final = 3
+SENT: Final = 4  # a call's KV began to move to `instance`
+PIN_BROKEN: Final = 5  # `row` is the call that found its pin broken
 
 
 class PolicyCodes(NamedTuple):
@@ -91,7 +130,18 @@ POLICIES: Final = {
     "plas": PolicyCodes(ROUND_ROBIN, PLAS),
     "least-loaded": PolicyCodes(LEAST_LOADED, FCFS),
     "p2c": PolicyCodes(POWER_OF_TWO, FCFS),
+    "session-affinity": PolicyCodes(SESSION, FCFS),
+    "prefix-affinity": PolicyCodes(PREFIX, FCFS),
+    "collocated": PolicyCodes(COLLOCATED, FCFS),
+    "full-disagg": PolicyCodes(FULL_DISAGG, FCFS),
+    "conserve": PolicyCodes(CONSERVE, FCFS),
+    "ampd": PolicyCodes(AMPD, FCFS),
 }
+
+#: Policies that place conversations; the others place every call by itself.
+CONVERSATION_POLICIES: Final = (
+    *("session-affinity", "prefix-affinity", "collocated", "full-disagg", "conserve", "ampd"),
+)
 
 
 FORMS: Final = ("paper", "artifact")

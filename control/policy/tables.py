@@ -22,6 +22,10 @@ POLICY = np.dtype(
         ("alpha", "f8"),  # 0: balance the load, 1: fastest instance
         ("floor", "f8"),  # t_queue is floored at floor x t_comp in the dispatch score
         ("aging_s", "f8"),  # under LLF a call that waited longer is served first come first; inf: off
+        ("need", "i8"),  # codes.OBSERVED, ORACLE: KV a decoder must have free to take a conversation
+        ("router", "i8"),  # codes.INJECTED, BY_SLACK: how AMPD routes later turns
+        ("error", "f8"),  # AMPD: share of wrong turns (INJECTED), relative error of predicted lengths (BY_SLACK)
+        ("idle_ttl_s", "f8"),  # a pinned context that was idle for longer is dropped, s; inf: never
     ]
 )
 
@@ -39,6 +43,10 @@ PROFILE = np.dtype(
         ("mix_token_ms", "f8"),  # c1 of the additive form, per prefill token
         ("prefill_w", "f8"),  # W of the whole instance while prefilling
         ("idle_w", "f8"),  # W of the whole instance while idle
+        ("link_ms", "f8"),  # fixed part of a KV transfer from here, ms
+        ("link_token_ms", "f8"),  # ms per KV token moved
+        ("send_ms", "f8"),  # ms an instance is held up by handing over one call's KV, fixed part
+        ("send_token_ms", "f8"),  # same, per KV token; both 0 where sending goes on beside the next batch
     ]
 )
 
@@ -55,6 +63,13 @@ INSTANCE = np.dtype(
         ("caching", "i8"),  # 1: prefix caching on
         ("host_ms", "f8"),  # ms of host overhead an iteration
         ("state", "i8"),  # codes.UP, DRAINING, DOWN
+        ("role", "i8"),  # codes.MIXED_ROLE, PREFILL_ROLE, DECODE_ROLE
+        ("pinned", "i8"),  # conversations pinned here
+        ("reserved", "i8"),  # KV blocks set aside for conversations and for calls on their way here
+        ("ready_s", "f8"),  # time from which it may run again after handing over KV, s
+        ("sent", "i8"),  # KV transfers begun from here
+        ("sent_tokens", "i8"),  # KV tokens of those
+        ("evicted_blocks", "i8"),  # KV blocks of cached contexts given up for others
         ("n_waiting", "i8"),
         ("n_running", "i8"),
         ("share_weight", "f8"),  # k_e of the artifact's dispatch score
@@ -81,6 +96,7 @@ INSTANCE = np.dtype(
         ("busy_s", "f8"),  # s spent in iterations
         ("last_busy_s", "f8"),  # time its last run ended
         ("idle_after_j", "f8"),  # J of idle_j drawn since last_busy_s
+        ("prefill_j", "f8"),  # J of energy_j drawn for prefill tokens
         ("iterations", "i8"),
         ("prefill_tokens", "i8"),  # prompt tokens computed
         ("cached_tokens", "i8"),  # prompt tokens found in the prefix cache
@@ -138,6 +154,13 @@ CALL_STATE = np.dtype(
         ("preemptions", "i8"),
         ("restarts", "i8"),  # times it was placed anew because its instance went down
         ("energy_j", "f8"),
+        ("prefill_j", "f8"),  # J of energy_j drawn for prefill tokens
+        ("handoff", "i8"),  # 1: prefills here and decodes elsewhere
+        ("dest", "i8"),  # where its KV is going, -1: nowhere
+        ("moving", "i8"),  # leading KV tokens it will find there
+        ("behind", "i8"),  # of those, tokens that did not move because they stand there
+        ("source", "i8"),  # the prefiller its KV came from, -1: none
+        ("reserved", "i8"),  # KV blocks set aside for this call alone, at `dest` or where it runs
         ("phase", "i8"),  # codes.IN_QUEUE ...: where its time goes now
         ("phase_s", "f8"),  # since when
         ("own_mark_s", "f8"),  # reading of its tenant's meter when it began to wait
@@ -147,6 +170,8 @@ CALL_STATE = np.dtype(
         ("prefill_s", "f8"),
         ("decode_s", "f8"),
         ("preempted_s", "f8"),
+        ("transfer_s", "f8"),  # time its KV was on the way
+        ("hold_s", "f8"),  # time it waited for a decoder with room, also part of queue_other_s
         ("failure_s", "f8"),  # time lost to instances that went down
         ("critical", "i8"),  # 1: the call its group waited for
     ]
@@ -173,6 +198,7 @@ WORKFLOW_STATE = np.dtype(
         ("plan_decode_s", "f8"),
         ("plan_tool_s", "f8"),
         ("tool_s", "f8"),  # tool and think time it has waited for
+        ("pins", "i8"),  # conversations of it that are pinned to an instance
         ("group_done_s", "f8"),  # latest end of call and tool time in the group under way
         ("finished_s", "f8"),
     ]
@@ -222,6 +248,27 @@ PREFIX = np.dtype(
     ]
 )
 
+#: One row per stream: where a conversation's context is kept (ConServe, section 2).
+PIN = np.dtype(
+    [
+        ("instance", "i8"),  # its decoder, -1: none
+        ("reserved", "i8"),  # KV blocks set aside there
+        ("peak", "i8"),  # most tokens its context will hold; only the oracle need reads it
+        ("tokens", "i8"),  # tokens of its context after the last turn that ended
+        ("turns", "i8"),  # turns that ended
+        ("input_tokens", "i8"),  # of those turns
+        ("cached_tokens", "i8"),  # input tokens of those turns found in a cache
+        ("sent", "i8"),  # times its KV moved
+        ("breaks", "i8"),  # turns that found the pin or its KV gone
+        ("break_cause", "i8"),  # codes.INSTANCE_LOST ...: of the latest, -1: none
+        ("lost_cause", "i8"),  # why it has no instance any more, until its next turn finds out, -1: it was not lost
+        ("workflow", "i8"),  # row of the workflow it belongs to
+        ("recomputed", "i8"),  # history tokens computed again
+        ("last_s", "f8"),  # time its last turn ended, -1: none has
+        ("first_token_s", "f8"),  # time of the first token of its latest turn, -1: none
+    ]
+)
+
 #: One row: the clock and the counters of a world.
 CLOCK = np.dtype(
     [
@@ -236,6 +283,11 @@ CLOCK = np.dtype(
         ("n_shared", "i8"),  # prefix keys below this are shared between workflows, the others are streams
         ("exact", "i8"),  # 1: one event per iteration (reference mode); 0: fast-forward
         ("open_workflows", "i8"),  # arrived and not ended
+        ("held_head", "i8"),  # first call that waits for a decoder with room, -1: none
+        ("held_tail", "i8"),
+        ("n_held", "i8"),
+        ("n_handed", "i8"),  # calls whose prefill ended in the run just over and that decode elsewhere
+        ("breaks", "i8"),  # turns that found their pin or its KV gone
         ("first_arrival_s", "f8"),
     ]
 )

@@ -18,6 +18,7 @@ from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv
 from control.twin.phases import begin_running, end_phase
+from control.twin.pins import note_recompute
 from control.twin.queue import push_front, remove
 from control.twin.world import World
 
@@ -89,6 +90,11 @@ def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
     vtc_charge(world.counters[i], call["workflow"], call["input_tokens"], 0)
     admit_kv(world, i, c, e, blocks)
     call["state"] = PREFILL
+    if call["stream_key"] >= 0 and call["history_tokens"] > 0 and call["emitted"] + call["preemptions"] == 0:
+        size = instance["block_size"]
+        lost = (min(call["history_tokens"], call["target"]) - 1) // size - blocks
+        if lost > 0:
+            note_recompute(world, i, c, lost * size)
     call["cached_tokens"] += call["kv"]
     instance["cached_tokens"] += call["kv"]
     if call["started_s"] < 0.0:
@@ -181,8 +187,22 @@ def batch_of(world: World, i: int) -> tuple[int, int, int, int, float, float]:
 
 
 @compiled
+def book_idle(world: World, i: int, until_s: float) -> None:
+    """Book the idle draw of instance `i` up to `until_s`."""
+    instance = world.instances[i]
+    joules = world.costs.profiles[instance["profile"]]["idle_w"] * (until_s - instance["accounted_s"])
+    instance["energy_j"] += joules
+    instance["idle_j"] += joules
+    instance["idle_after_j"] += joules
+    instance["accounted_s"] = until_s
+
+
+@compiled
 def start_run(world: World, i: int, single: bool) -> None:
-    """Begin the next run with the calls in the batch, of one iteration if `single`, or fall idle."""
+    """Begin the next run with the calls in the batch, of one iteration if `single`, or fall idle.
+
+    An instance that is held up by handing over KV begins, idle until then, when that is done.
+    """
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
     if instance["n_running"] == 0:
         instance["run"] = IDLE
@@ -193,21 +213,14 @@ def start_run(world: World, i: int, single: bool) -> None:
         ms = start_mixed(world, i, b, k, p, kvp, area)
     else:
         ms = start_decode(world, i, b, k, 1 if single else left)
-    instance["run_start_s"] = now_s
+    begin_s = now_s
+    if instance["ready_s"] > now_s:
+        begin_s = instance["ready_s"]
+        book_idle(world, i, begin_s)
+    instance["run_start_s"] = begin_s
     instance["run_b"] = b
     instance["run_kv"] = k
-    schedule(world.runs, i, now_s + ms * 1e-3)
-
-
-@compiled
-def book_idle(world: World, i: int, until_s: float) -> None:
-    """Book the idle draw of instance `i` up to `until_s`."""
-    instance = world.instances[i]
-    joules = world.costs.profiles[instance["profile"]]["idle_w"] * (until_s - instance["accounted_s"])
-    instance["energy_j"] += joules
-    instance["idle_j"] += joules
-    instance["idle_after_j"] += joules
-    instance["accounted_s"] = until_s
+    schedule(world.runs, i, begin_s + ms * 1e-3)
 
 
 @compiled

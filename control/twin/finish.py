@@ -1,10 +1,11 @@
 """The end of a run: tokens and joules to the calls, blocks to the cache, calls that are done to their workflows."""
 
-from control.jit import compiled
-from control.policy.codes import COMPLETED, DECODE, DECODING, IN_DECODE, PREFILL
+from control.jit import compiled, compiled_apart
+from control.policy.codes import BY_CLIENT, CANCELLED, COMPLETED, DECODE, DECODING, IN_DECODE, PREFILL
+from control.policy.placement import hands_over
 from control.policy.tables import Record
 from control.policy.vtc import vtc_charge
-from control.twin.kv import grow_kv, publish_shared, release_kv
+from control.twin.kv import give_back_blocks, grow_kv, publish_shared, release_kv
 from control.twin.phases import advance_meters, end_phase
 from control.twin.world import World
 
@@ -51,6 +52,8 @@ def step_prefill(world: World, i: int, c: int, joules: float) -> None:
     call = world.calls[c]
     call["kv"] += call["chunk"]
     call["energy_j"] += joules
+    call["prefill_j"] += joules
+    world.instances[i]["prefill_j"] += joules
     world.instances[i]["prefill_tokens"] += call["chunk"]
     call["chunk"] = 0
     if call["kv"] == call["target"]:
@@ -76,12 +79,12 @@ def step_calls(world: World, i: int, joules: float) -> None:
 
 @compiled
 def leave(world: World, i: int, c: int) -> None:
-    """A completed call leaves its instance."""
+    """A call that completed, or that its client gave up, leaves its instance."""
     instance, call = world.instances[i], world.calls[c]
-    call["state"] = COMPLETED
+    call["state"] = CANCELLED if call["cause"] == BY_CLIENT else COMPLETED
     end_phase(world, c, IN_DECODE)
     release_kv(world, i, c)
-    instance["finished"] += 1
+    instance["finished"] += 1 if call["state"] == COMPLETED else 0
     unload(instance, call)
 
 
@@ -94,20 +97,43 @@ def unload(instance: Record, call: Record) -> None:
 
 
 @compiled
+def goes_on_elsewhere(world: World, c: int) -> bool:
+    """Whether call `c` has prefilled where it was only to prefill."""
+    call = world.calls[c]
+    return call["handoff"] == 1 and call["state"] == DECODE and hands_over(world.policy[0])
+
+
+@compiled_apart
+def leave_prefiller(world: World, i: int, c: int) -> None:
+    """Call `c` leaves the prefiller; its blocks are free at once, its KV waits in the host's memory."""
+    give_back_blocks(world, i, c, -1, -1)
+    unload(world.instances[i], world.calls[c])
+
+
+@compiled
 def collect_ended(world: World, i: int) -> int:
-    """Close up the batch over calls that reached their length; their number, rows in `world.ended`."""
-    instance, kept, ended = world.instances[i], 0, 0
+    """Close up the batch over calls that are done here: those that ended, their number returned, rows in `world.ended`.
+
+    Calls that decode elsewhere are counted in the clock's n_handed, rows in `world.ended` from its end.
+    """
+    instance, clock, kept, ended = world.instances[i], world.clock[0], 0, 0
+    clock["n_handed"] = 0
     for r in range(instance["n_running"]):
         c = world.running[i, r]
-        if world.calls[c]["emitted"] >= world.calls[c]["limit"]:
+        if world.calls[c]["emitted"] >= world.calls[c]["limit"] or world.calls[c]["cause"] == BY_CLIENT:
             world.ended[ended] = c
             ended += 1
+        elif goes_on_elsewhere(world, c):
+            clock["n_handed"] += 1
+            world.ended[len(world.ended) - clock["n_handed"]] = c
         else:
             world.running[i, kept] = c
             kept += 1
     instance["n_running"] = kept
     for k in range(ended):
         leave(world, i, world.ended[k])
+    for k in range(clock["n_handed"]):
+        leave_prefiller(world, i, world.ended[len(world.ended) - 1 - k])
     return ended
 
 

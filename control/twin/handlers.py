@@ -1,4 +1,4 @@
-"""The events of the model: a workflow arrives, a run ends, a tool returns; an instance drains, fails, comes back."""
+"""The events of the model: a workflow arrives, a run ends, KV arrives, a tool returns, an idle context expires."""
 
 from control.jit import compiled, compiled_apart
 from control.policy.budget import (
@@ -15,23 +15,19 @@ from control.policy.codes import (
     CANCELLED,
     COMPLETED,
     DONE,
-    DOWN,
     IDLE,
     NO_CAUSE,
     PLANNED,
-    UP,
     WORKFLOW_ENDED,
     WORKFLOW_ENDED_ENTRY,
 )
-from control.twin.batching import book_idle
-from control.twin.finish import finish_run, unload
+from control.twin.conversations import hand_over, on_transfer_end, retry_held
+from control.twin.dispatching import place
+from control.twin.finish import finish_run
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
-from control.twin.kv import clear_kv, preempt_kv
-from control.twin.phases import advance_meters, lose_all
-from control.twin.placing import end_call, leave_group, mark_dirty, place
-from control.twin.prefixes import drop_prefix
-from control.twin.queue import push_front, remove
+from control.twin.pins import end_conversations, end_turn, on_expiry, release_call
+from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.world import World
 
 
@@ -124,6 +120,8 @@ def end_workflow(world: World, w: int) -> None:
         learn_stages(world, w)
     workflow["finished_s"] = clock["now_s"]
     clock["open_workflows"] -= 1
+    if workflow["pins"] > 0 and end_conversations(world, w) and clock["n_held"] > 0:
+        retry_held(world)
     note(world, WORKFLOW_ENDED_ENTRY, w, -1)
 
 
@@ -142,7 +140,7 @@ def start_group(world: World, w: int) -> None:
         place(world, c)
 
 
-@compiled
+@compiled_apart
 def move_on(world: World, w: int) -> None:
     """Go on with a workflow none of whose calls is open: wait for its tools, start a group, or end."""
     workflow = world.workflows[w]
@@ -157,6 +155,13 @@ def move_on(world: World, w: int) -> None:
             schedule(world.timers, w, workflow["group_done_s"])
             return
         start_group(world, w)
+
+
+@compiled
+def go_on(world: World, w: int) -> None:
+    """Go on with workflow `w` if none of its calls is open."""
+    if world.workflows[w]["open_calls"] == 0:
+        move_on(world, w)
 
 
 @compiled
@@ -193,85 +198,33 @@ def on_run_end(world: World, i: int) -> None:
     for k in range(ended):
         c = world.ended[k]
         call = world.calls[c]
-        learn_step(world.costs, world.instances, world.steps, call)
-        end_call(world, c, COMPLETED, NO_CAUSE)
-        world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
+        end_call(world, c, call["state"], call["cause"])
+        if call["state"] == COMPLETED:
+            learn_step(world.costs, world.instances, world.steps, call)
+            world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
+            end_turn(world, i, c)
+        else:
+            release_call(world, c)
         leave_group(world, c)
-        if world.workflows[call["workflow"]]["open_calls"] == 0:
-            move_on(world, call["workflow"])
-
-
-@compiled
-def take_off(world: World, i: int, c: int) -> None:
-    """Call `c` loses its place on instance `i`, which is going down; what it generated is lost."""
-    call = world.calls[c]
-    lose_all(world, c)
-    call["emitted"], call["kv"], call["chunk"] = 0, 0, 0
-    call["first_token_s"] = -1.0
-    call["restarts"] += 1
-    unload(world.instances[i], call)
-
-
-@compiled
-def abandon_calls(world: World, i: int) -> int:
-    """Take every call off instance `i`; the number of them, rows chained from the old queue in `next`."""
-    instance = world.instances[i]
-    while instance["n_running"] > 0:
-        instance["n_running"] -= 1
-        c = world.running[i, instance["n_running"]]
-        preempt_kv(world, i, c)
-        push_front(world, i, c)
-    return instance["wait_head"]
+        go_on(world, call["workflow"])
+    for k in range(world.clock[0]["n_handed"]):
+        c = world.ended[len(world.ended) - 1 - k]
+        hand_over(world, i, c)
+        go_on(world, world.calls[c]["workflow"])
+    if ended > 0 and world.clock[0]["n_held"] > 0:
+        retry_held(world)
 
 
 @compiled_apart
-def kill(world: World, i: int) -> None:
-    """Instance `i` fails: its KV is lost, its unfinished calls are placed anew from their beginning."""
-    instance, now_s = world.instances[i], world.clock[0]["now_s"]
-    if instance["state"] == DOWN:
-        return
-    abort_run(world, i)
-    instance["state"] = DOWN
-    c = abandon_calls(world, i)
-    while c >= 0:
-        after = world.calls[c]["next"]
-        remove(world, i, c)
-        if world.calls[c]["remnant"] >= 0:
-            drop_prefix(world, i, world.calls[c]["remnant"])
-        take_off(world, i, c)
-        if not place(world, c) and world.workflows[world.calls[c]["workflow"]]["open_calls"] == 0:
-            move_on(world, world.calls[c]["workflow"])
-        c = after
-    clear_kv(world, i)
-    instance["accounted_s"] = now_s
+def on_arrival_of_kv(world: World, c: int) -> None:
+    """KV of call `c` arrives where it goes on."""
+    on_transfer_end(world, c)
+    go_on(world, world.calls[c]["workflow"])
 
 
 @compiled_apart
-def abort_run(world: World, i: int) -> None:
-    """Stop the run of instance `i` at once: its energy is booked and shared by the calls, its tokens are lost."""
-    instance, now_s = world.instances[i], world.clock[0]["now_s"]
-    if instance["run"] == IDLE:
-        book_idle(world, i, now_s)
-        return
-    seconds = now_s - instance["run_start_s"]
-    joules = instance["run_w"] * seconds
-    instance["energy_j"] += joules
-    instance["busy_s"] += seconds
-    advance_meters(world, i, seconds)
-    instance["last_busy_s"] = now_s
-    instance["idle_after_j"] = 0.0
-    for r in range(instance["n_running"]):
-        world.calls[world.running[i, r]]["energy_j"] += joules / instance["n_running"]
-    instance["run"] = IDLE
-    unschedule(world.runs, i)
-
-
-@compiled_apart
-def revive(world: World, i: int) -> None:
-    """Instance `i` is back, empty, or ends its drain."""
-    instance = world.instances[i]
-    if instance["state"] == DOWN:
-        instance["accounted_s"] = world.clock[0]["now_s"]
-        instance["run"] = IDLE
-    instance["state"] = UP
-    mark_dirty(world, i)
+def on_idle_end(world: World, s: int) -> None:
+    """Stream `s` was idle for as long as a context is kept: what was set aside for it is free."""
+    on_expiry(world, s)
+    if world.clock[0]["n_held"] > 0:
+        retry_held(world)

@@ -1,7 +1,8 @@
 """The loop of the twin: take the earliest event, handle it, plan the instances it left at a batch boundary.
 
 Everything that happens at one instant happens before anything is planned at that instant, so the outcome does not
-depend on the order in which simultaneous events are taken. Runs end before tools return, tools before arrivals.
+depend on the order in which simultaneous events are taken. Runs end before KV arrives, that before tools return, those
+before idle contexts expire, and these before workflows arrive.
 """
 
 import math
@@ -9,7 +10,7 @@ import math
 from control.jit import compiled
 from control.policy.codes import DOWN, IDLE
 from control.twin.batching import book_idle, plan
-from control.twin.handlers import on_arrival, on_run_end, on_tool_return
+from control.twin.handlers import on_arrival, on_arrival_of_kv, on_idle_end, on_run_end, on_tool_return
 from control.twin.heap import next_time
 from control.twin.journal import is_journal_half_full
 from control.twin.world import World, borrowed_world
@@ -25,7 +26,8 @@ def next_arrival_s(world: World) -> float:
 @compiled
 def next_event_s(world: World) -> float:
     """When the next event falls, s; inf when nothing is left to happen."""
-    return min(next_time(world.runs), next_time(world.timers), next_arrival_s(world))
+    moves_s = min(next_time(world.transfers), next_time(world.expiries))
+    return min(next_time(world.runs), next_time(world.timers), next_arrival_s(world), moves_s)
 
 
 @compiled
@@ -35,8 +37,12 @@ def handle_next(world: World, at_s: float) -> None:
     world.clock[0]["events"] += 1
     if next_time(world.runs) == at_s:
         on_run_end(world, world.runs.order[0])
+    elif next_time(world.transfers) == at_s:
+        on_arrival_of_kv(world, world.transfers.order[0])
     elif next_time(world.timers) == at_s:
         on_tool_return(world, world.timers.order[0])
+    elif next_time(world.expiries) == at_s:
+        on_idle_end(world, world.expiries.order[0])
     else:
         on_arrival(world)
 

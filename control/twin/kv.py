@@ -3,7 +3,8 @@
 At every moment free + evictable + blocks owned by running calls + blocks of shared prefixes in use = all blocks.
 """
 
-from control.jit import compiled
+from control.jit import compiled, compiled_apart
+from control.policy.placement import reuses_context
 from control.policy.tables import Record
 from control.twin.prefixes import (
     drop_prefix,
@@ -44,11 +45,27 @@ def allocate(world: World, i: int, n: int) -> None:
 
 
 @compiled
+def may_reuse(world: World, i: int) -> bool:
+    """Whether a call may use what other calls left cached on instance `i`."""
+    return world.instances[i]["caching"] == 1 and reuses_context(world.policy[0])
+
+
+@compiled
+def reach_of(world: World, i: int, c: int) -> int:
+    """Leading tokens of call `c`'s context that its stream's last call left cached on instance `i`."""
+    call = world.calls[c]
+    if call["stream_key"] < 0 or world.slots[i, call["stream_key"]] < 0:
+        return 0
+    blocks = reachable_blocks(world, i, world.slots[i, call["stream_key"]])
+    return min(blocks * world.instances[i]["block_size"], call["history_tokens"])
+
+
+@compiled
 def own_hit(world: World, i: int, c: int) -> tuple[int, int]:
     """Entry and leading blocks that the call's own remnant or stream gives: (-1, 0) for none."""
     call, size = world.calls[c], world.instances[i]["block_size"]
     e, most = call["remnant"], call["target"]
-    if e < 0 and call["stream_key"] >= 0:
+    if e < 0 and call["stream_key"] >= 0 and may_reuse(world, i):
         e, most = world.slots[i, call["stream_key"]], call["history_tokens"]
     if e < 0:
         return -1, 0
@@ -59,7 +76,7 @@ def own_hit(world: World, i: int, c: int) -> tuple[int, int]:
 def shared_hit(world: World, i: int, c: int) -> tuple[int, int]:
     """Entry and leading blocks that the call's shared prefix gives: (-1, 0) for none."""
     call, size = world.calls[c], world.instances[i]["block_size"]
-    if call["shared_key"] < 0:
+    if call["shared_key"] < 0 or not may_reuse(world, i):
         return -1, 0
     e = world.slots[i, call["shared_key"]]
     if e < 0:
@@ -70,8 +87,6 @@ def shared_hit(world: World, i: int, c: int) -> tuple[int, int]:
 @compiled
 def find_hit(world: World, i: int, c: int) -> tuple[int, int]:
     """The cached prefix that spares call `c` most: entry and blocks; at least one token is always computed."""
-    if world.instances[i]["caching"] == 0:
-        return -1, 0
     e, blocks = own_hit(world, i, c)
     shared, shared_blocks = shared_hit(world, i, c)
     if shared_blocks > blocks:
@@ -85,8 +100,6 @@ def other_hit(world: World, i: int, c: int) -> tuple[int, int]:
 
     What running calls use of it costs nothing, while blocks of the call's own must be kept from eviction first.
     """
-    if world.instances[i]["caching"] == 0:
-        return -1, 0
     e, blocks = shared_hit(world, i, c)
     return (e, blocks) if blocks > 0 else (-1, 0)
 
@@ -215,7 +228,7 @@ def give_back_blocks(world: World, i: int, c: int, key: int, owner: int) -> None
 @compiled
 def release_kv(world: World, i: int, c: int) -> None:
     """A call ended: its context stays cached for its stream's next call as long as blocks last."""
-    key = world.calls[c]["stream_key"] if world.instances[i]["caching"] == 1 else -1
+    key = world.calls[c]["stream_key"] if may_reuse(world, i) else -1
     if key >= 0 and world.slots[i, key] >= 0:
         drop_prefix(world, i, world.slots[i, key])
     give_back_blocks(world, i, c, key, -1)
@@ -225,6 +238,28 @@ def release_kv(world: World, i: int, c: int) -> None:
 def preempt_kv(world: World, i: int, c: int) -> None:
     """A call is preempted: what it computed stays cached as its remnant as long as blocks last."""
     give_back_blocks(world, i, c, -1, c if world.instances[i]["caching"] == 1 else -1)
+
+
+@compiled_apart
+def install_kv(world: World, i: int, c: int) -> None:
+    """KV of call `c` arrived on instance `i`: its full blocks stand cached as the call's remnant, as far as they fit.
+
+    What did not move because its stream had it here is part of them, unless it was evicted meanwhile.
+    """
+    call, instance = world.calls[c], world.instances[i]
+    size, key = instance["block_size"], call["stream_key"]
+    want = call["moving"] // size
+    if call["behind"] > 0:
+        here = reach_of(world, i, c)
+        want = want if here >= call["behind"] else here // size
+    if key >= 0 and world.slots[i, key] >= 0:
+        drop_prefix(world, i, world.slots[i, key])
+    blocks = min(want, available(instance))
+    if blocks > 0:
+        if instance["free"] < blocks:
+            evict(world, i, blocks - instance["free"])
+        instance["free"] -= blocks
+        lru_append(world, i, new_prefix(world, i, -1, c, blocks))
 
 
 @compiled

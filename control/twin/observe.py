@@ -29,7 +29,7 @@ def view_one(world: World, i: int, at_s: float, row: Record) -> None:
     row["used_blocks"] = instance["blocks"] - available(instance)
     row["cached_blocks"] = instance["evictable"]
     row["power_w"] = idle_w if instance["run"] == IDLE else instance["run_w"]
-    row["energy_j"] = instance["energy_j"] + row["power_w"] * (at_s - instance["accounted_s"])
+    row["energy_j"] = instance["energy_j"] + row["power_w"] * max(0.0, at_s - instance["accounted_s"])
     row["generated"] = instance["decode_tokens"]
     if instance["run"] == DECODING:
         n = iterations_by(world, i, at_s)

@@ -18,7 +18,8 @@ from control.model.templates import (
 )
 from control.model.workload import Workload
 from control.policy.budget import refresh_step
-from control.policy.codes import policy_codes
+from control.policy.codes import ROLES
+from control.policy.rules import Conversations, policy_table
 from control.policy.tables import (
     CALL_STATE,
     CLOCK,
@@ -26,7 +27,7 @@ from control.policy.tables import (
     INSTANCE,
     JOURNAL,
     KIND,
-    POLICY,
+    PIN,
     PREFIX,
     PROFILE,
     STEP,
@@ -45,21 +46,6 @@ CARRIED = (
     *("history_tokens", "tool_s", "draw_a", "draw_b", "workflow"),
 )
 HALF_WEIGHT = ("A6000", "L40S")  # k_e = 0.5 in the artifact's dispatch score (HexGen-Flow, section 1)
-QUEUE_FLOOR = 0.1  # floor of t_queue in units of t_comp (HexGen-Flow leaves it open)
-
-
-def policy_table(name: str, alpha: float, form: str = "paper", aging_s: float = np.inf) -> Table:
-    """The policy in force. SettingError: an unknown name or form, alpha outside [0, 1], or aging_s not above 0."""
-    if not aging_s > 0.0:
-        raise SettingError(f"aging_s = {aging_s}: expected a number of seconds > 0")
-    if not 0.0 <= alpha <= 1.0:
-        raise SettingError(f"alpha = {alpha}: expected a number from 0 (balance the load) to 1 (fastest GPU)")
-    row = np.zeros(1, POLICY)
-    row["dispatch"], row["queue"] = policy_codes(name, form)
-    row["aging_s"] = aging_s
-    row["alpha"] = alpha
-    row["floor"] = QUEUE_FLOOR
-    return row
 
 
 def profile_key(spec: InstanceSpec) -> tuple[object, ...]:
@@ -129,6 +115,7 @@ def fill_instance(row: Record, spec: InstanceSpec) -> None:
     row["watermark"] = int(spec.watermark * row["blocks"])
     row["max_model_len"] = min(max_model_len, row["blocks"] * spec.block_size)
     row["caching"] = int(spec.prefix_caching)
+    row["role"] = ROLES.index(spec.role)
     row["host_ms"] = spec.host_overhead_ms
 
 
@@ -167,10 +154,22 @@ def call_table(workload: Workload) -> Table:
     first = workload.workflows["first_call"][workload.calls["workflow"]]
     table["uid"] = workload.workflows["id"][workload.calls["workflow"]] * 100_000 + np.arange(len(table)) - first
     table["tenant"] = workload.workflows["tenant"][workload.calls["workflow"]]
-    for field in ("instance", "next", "prev", "runner_up", "remnant", "base_key"):
+    for field in ("instance", "next", "prev", "runner_up", "remnant", "base_key", "dest", "source"):
         table[field] = -1
     for field in ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s"):
         table[field] = -1.0
+    return table
+
+
+def pin_table(calls: Table, n_shared: int, n_streams: int) -> Table:
+    """One PIN row per stream, pinned nowhere; its peak is the longest context of its calls, tokens."""
+    table = np.zeros(n_streams, PIN)
+    for field in ("instance", "break_cause", "lost_cause"):
+        table[field] = -1
+    for field in ("last_s", "first_token_s"):
+        table[field] = -1.0
+    mine = calls[calls["stream_key"] >= 0]
+    np.maximum.at(table["peak"], mine["stream_key"] - n_shared, mine["input_tokens"] + mine["output_tokens"])
     return table
 
 
@@ -197,6 +196,7 @@ def clock_table(workload: Workload, exact: bool, pool: int) -> Table:
     clock["exact"] = int(exact)
     clock["n_free_prefixes"] = pool
     clock["n_shared"] = workload.n_shared
+    clock["held_head"], clock["held_tail"] = -1, -1
     clock["first_arrival_s"] = workload.workflows["arrival_s"][0] if len(workload.workflows) else 0.0
     return clock
 
@@ -215,6 +215,7 @@ def build_world(
     journal: bool = False,
     form: str = "paper",
     aging_s: float = np.inf,
+    conversations: Conversations = Conversations(),
 ) -> World:
     """A world at time 0 with `workload` about to arrive.
 
@@ -227,6 +228,7 @@ def build_world(
         journal: keep a journal, which the driver must drain.
         form: form of the dispatch score, "paper" or "artifact".
         aging_s: under LLF, a call that waited longer is not overtaken any more, s; inf: off.
+        conversations: settings of the policies that place conversations.
 
     Raises:
         SettingError: an unknown policy, alpha out of bounds, or contradictory engine settings.
@@ -241,7 +243,7 @@ def build_world(
     pool = prefix_pool(n, keys, len(calls))
     return World(
         clock=clock_table(workload, exact, pool),
-        policy=policy_table(policy, alpha, form, aging_s),
+        policy=policy_table(policy, alpha, form, aging_s, conversations),
         costs=costs,
         instances=instances,
         workflows=workflows,
@@ -257,6 +259,9 @@ def build_world(
         slots=np.full((n, max(keys, 1)), -1, np.int64),
         timers=new_heap(max(len(workflows), 1)),
         counts=np.zeros(len(steps)),
+        pins=pin_table(calls, workload.n_shared, workload.n_streams),
+        transfers=new_heap(max(len(calls), 1)),
+        expiries=new_heap(max(workload.n_streams, 1)),
         journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
         **idle_arrays(instances),
     )

@@ -1,14 +1,15 @@
 """Where the time of each call goes: every phase is timed by itself, as it ends.
 
 A call waits (behind its own tenant's calls, behind others'), prefills, decodes; a preemption takes it back to waiting
-and computing again; a lost instance makes all of it lost time. The parts sum to the time from ready to end.
+and computing again; its KV may be on the way, or held until a decoder has room, which counts as waiting behind others;
+a lost instance makes all of it lost time. The parts sum to the time from ready to end.
 
 Whom a call waits behind is metered: while an instance runs, each tenant's meter there advances by the tenant's share of
 the running calls.
 """
 
 from control.jit import compiled
-from control.policy.codes import IDLE, IN_DECODE, IN_PREFILL, IN_QUEUE
+from control.policy.codes import IDLE, IN_DECODE, IN_HOLD, IN_PREEMPTION, IN_PREFILL, IN_QUEUE
 from control.twin.world import World
 
 
@@ -35,7 +36,7 @@ def meters_now(world: World, i: int, tenant: int) -> tuple[float, float]:
     instance = world.instances[i]
     if instance["run"] == IDLE:
         return own, other
-    seconds = world.clock[0]["now_s"] - instance["run_start_s"]
+    seconds = max(0.0, world.clock[0]["now_s"] - instance["run_start_s"])
     share = share_now(world, i, tenant)
     return own + seconds * share, other + seconds * (1.0 - share)
 
@@ -70,8 +71,13 @@ def end_phase(world: World, c: int, phase: int) -> None:
         call["prefill_s"] += seconds
     elif call["phase"] == IN_DECODE:
         call["decode_s"] += seconds
-    else:
+    elif call["phase"] == IN_PREEMPTION:
         call["preempted_s"] += seconds
+    elif call["phase"] == IN_HOLD:
+        call["hold_s"] += seconds
+        call["queue_other_s"] += seconds
+    else:
+        call["transfer_s"] += seconds
     call["phase"] = phase
     call["phase_s"] = now_s
 
@@ -80,7 +86,7 @@ def end_phase(world: World, c: int, phase: int) -> None:
 def begin_running(world: World, c: int) -> None:
     """Waiting call `c` is admitted; one that has generated before computes again what a preemption lost."""
     if world.calls[c]["phase"] == IN_QUEUE:
-        end_phase(world, c, IN_PREFILL)
+        end_phase(world, c, IN_DECODE if world.calls[c]["emitted"] > 0 else IN_PREFILL)
     elif world.calls[c]["emitted"] == 0:
         end_phase(world, c, IN_PREFILL)
 
@@ -91,6 +97,6 @@ def lose_all(world: World, c: int) -> None:
     call = world.calls[c]
     end_phase(world, c, IN_QUEUE)
     spent_s = call["queue_own_s"] + call["queue_other_s"] + call["prefill_s"] + call["decode_s"]
-    call["failure_s"] += spent_s + call["preempted_s"]
-    call["queue_own_s"], call["queue_other_s"] = 0.0, 0.0
-    call["prefill_s"], call["decode_s"], call["preempted_s"] = 0.0, 0.0, 0.0
+    call["failure_s"] += spent_s + call["preempted_s"] + call["transfer_s"]
+    call["queue_own_s"], call["queue_other_s"], call["hold_s"] = 0.0, 0.0, 0.0
+    call["prefill_s"], call["decode_s"], call["preempted_s"], call["transfer_s"] = 0.0, 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Placing calls: dispatch by the policy in force, into a queue, or refused; and how a call ends."""
+"""What placing a call comes to: into a queue, or refused; and how a call ends."""
 
 import math
 
@@ -12,8 +12,8 @@ from control.policy.codes import (
     REFUSED,
     TOO_LONG,
 )
-from control.policy.dispatch import best_instance, estimate_all, score_all
-from control.policy.eligible import count_eligible, fits_any_context
+from control.policy.dispatch import best_instance
+from control.policy.eligible import fits_any_context
 from control.policy.vtc import vtc_arrive
 from control.twin.batching import cut_run
 from control.twin.journal import note
@@ -86,30 +86,16 @@ def record_placement(world: World, c: int, i: int) -> None:
 def enqueue(world: World, c: int, i: int) -> None:
     """Put call `c` into the queue of instance `i` and have the instance look at its next batch boundary."""
     instance, call = world.instances[i], world.calls[c]
-    call["limit"] = min(call["output_tokens"], instance["max_model_len"] - call["input_tokens"])
+    call["limit"] = call["output_tokens"]
+    if call["handoff"] == 0:
+        call["limit"] = min(call["limit"], instance["max_model_len"] - call["input_tokens"])
     instance["queued_work_s"] += call["t_comp_s"]
     instance["dispatched_s"] += call["t_comp_s"]
     vtc_arrive(instance, world.counters[i], world.calls, call["workflow"])
     push_back(world, i, c)
     begin_waiting(world, i, c)
+    note(world, PLACED, c, i)
     if instance["run"] == IDLE:
         mark_dirty(world, i)
     else:
         cut_run(world, i, world.clock[0]["now_s"])
-
-
-@compiled
-def place(world: World, c: int) -> bool:
-    """Dispatch call `c` by the policy in force; whether any instance could take it."""
-    call, clock = world.calls[c], world.clock[0]
-    if count_eligible(world.instances, call) == 0:
-        refuse(world, c)
-        return False
-    estimate_all(world.costs, world.instances, world.steps, call, 0, world.t_comp_s)
-    score_all(world.policy[0], world.instances, call, clock["rotation"], world.t_comp_s, world.scores)
-    i = best_instance(world.instances, world.scores, clock["rotation"], -1)
-    record_placement(world, c, i)
-    clock["rotation"] = (i + 1) % len(world.instances)
-    enqueue(world, c, i)
-    note(world, PLACED, c, i)
-    return True

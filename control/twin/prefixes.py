@@ -84,6 +84,7 @@ def drop_prefix(world: World, i: int, e: int) -> None:
 def evict(world: World, i: int, n: int) -> None:
     """Free `n` blocks of evictable entries, least recently used first, each from its tail."""
     instance = world.instances[i]
+    instance["evicted_blocks"] += n
     while n > 0:
         e = instance["lru_head"]
         entry = world.prefixes[e]

@@ -10,7 +10,7 @@ from control.model.workload import Workload
 from control.policy.codes import ACTIVE, FUTURE
 from control.policy.tables import COUNTER, JOURNAL, PREFIX, Ints, Table
 from control.twin.heap import Heap, new_heap, schedule
-from control.twin.pack import call_table, fill_slos, prefix_pool, workflow_table
+from control.twin.pack import call_table, fill_slos, pin_table, prefix_pool, workflow_table
 from control.twin.world import World
 
 
@@ -50,6 +50,8 @@ def repack(
     clock = world.clock.copy()
     clock["next_workflow"] = int((workflows["state"] != FUTURE).sum())
     clock["n_free_prefixes"] = len(free)
+    for end in ("held_head", "held_tail"):
+        clock[end] = moved(clock[end], kept_calls)
     packed = world._replace(
         clock=clock,
         instances=repack_queues(world, kept_calls),
@@ -61,7 +63,10 @@ def repack(
         prefixes=prefixes,
         free_prefixes=np.concatenate([free, np.zeros(len(prefixes) - len(free), np.int64)]),
         slots=slots,
-        timers=repack_timers(world, kept, len(workflows)),
+        timers=repack_heap(world.timers, kept, len(workflows)),
+        pins=repack_pins(world, streams, columns, kept, calls),
+        transfers=repack_heap(world.transfers, kept_calls, len(calls)),
+        expiries=repack_heap(world.expiries, np.isin(streams, columns), len(columns)),
         journal=np.zeros(max(4096, 8 * len(calls)) if len(world.journal) else 0, JOURNAL),
     )
     return packed, columns
@@ -144,10 +149,21 @@ def repack_running(world: World, kept_calls: np.ndarray) -> Ints:
     return moved(np.where(taken, world.running, -1), kept_calls)
 
 
-def repack_timers(world: World, kept: np.ndarray, n: int) -> Heap:
-    """Pending tool returns by the new workflow rows."""
-    timers = new_heap(max(n, 1))
-    pending = np.flatnonzero(world.timers.place[: len(kept)] >= 0)
+def repack_pins(world: World, streams: Ints, columns: Ints, kept: np.ndarray, calls: Table) -> Table:
+    """Pins by the new stream keys; those of streams that come in are fresh."""
+    pins = pin_table(calls, int(world.clock[0]["n_shared"]), len(columns))
+    peaks = pins["peak"].copy()
+    _, old_place, new_place = np.intersect1d(streams, columns, return_indices=True)
+    pins[new_place] = world.pins[old_place]
+    pins["peak"] = np.maximum(pins["peak"], peaks)
+    pins["workflow"] = np.maximum(moved(pins["workflow"], kept), 0)
+    return pins
+
+
+def repack_heap(heap: Heap, kept: np.ndarray, n: int) -> Heap:
+    """What is pending of the members that stay, by their new rows; `n` rows in all."""
+    packed = new_heap(max(n, 1))
+    pending = np.flatnonzero(heap.place[: len(kept)] >= 0)
     for old, new in zip(pending, moved(pending, kept), strict=True):
-        schedule(timers, int(new), float(world.timers.time[old]))
-    return timers
+        schedule(packed, int(new), float(heap.time[old]))
+    return packed

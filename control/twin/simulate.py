@@ -4,6 +4,7 @@ import numpy as np
 
 from control.model.fleet import Fleet
 from control.model.workload import Workload
+from control.policy.rules import Conversations
 from control.twin.kernel import advance, settle_energy
 from control.twin.pack import build_world
 from control.twin.world import World
@@ -17,6 +18,7 @@ def simulate(
     exact: bool = False,
     form: str = "paper",
     aging_s: float = np.inf,
+    conversations: Conversations = Conversations(),
 ) -> World:
     """The world after every call of `workload` has ended, energy booked up to the last end.
 
@@ -25,7 +27,7 @@ def simulate(
     Raises:
         SettingError: see pack.build_world.
     """
-    world = build_world(workload, fleet, policy, alpha, exact, form=form, aging_s=aging_s)
+    world = build_world(workload, fleet, policy, alpha, exact, form=form, aging_s=aging_s, conversations=conversations)
     advance(world, np.inf)
     settle_energy(world)
     return world

@@ -29,10 +29,13 @@ class World(NamedTuple):
     runs: Heap  # [n] end of each instance's run
     timers: Heap  # [w] when a workflow's tool time ends
     dirty: Ints  # [n] instances at a batch boundary
-    ended: Ints  # [max_num_seqs] scratch: calls that ended in a run
+    ended: Ints  # [max_num_seqs] scratch: calls that ended in a run; from the end: those that go on elsewhere
     t_comp_s: Floats  # [n] scratch
     scores: Floats  # [n] scratch
     counts: Floats  # [s] scratch
+    pins: Table  # PIN [streams], the prefix keys behind the shared ones
+    transfers: Heap  # [c] when a call's KV arrives
+    expiries: Heap  # [streams] when an idle context is dropped
     journal: Table  # JOURNAL [capacity]; empty: not kept
 
 
@@ -87,5 +90,8 @@ def borrowed_world(world: World) -> World:
         borrowed(world.t_comp_s),
         borrowed(world.scores),
         borrowed(world.counts),
+        borrowed(world.pins),
+        borrowed_heap(world.transfers),
+        borrowed_heap(world.expiries),
         borrowed(world.journal),
     )

@@ -1,43 +1,50 @@
-"""What may happen to instances while a world runs."""
+"""What may happen to a world while it runs: to its instances, its workflows, its policy."""
 
 from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
-from control.policy.codes import DOWN, DRAINING
-from control.twin.handlers import kill, revive
+from control.policy.codes import DOWN, policy_codes
+from control.twin.failures import cancel, change_policy, drain, kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
 from tests.support.laws import check_world
-from tests.support.scenes import Scene
+from tests.support.scenes import ALL_POLICIES, Scene
 
 
 class Order(NamedTuple):
-    """What happens to an instance, at a share of the undisturbed run."""
+    """What happens to an instance or workflow, at a share of the undisturbed run."""
 
     share: float
     what: str
-    instance: int
+    number: int
 
 
 def orders(least: int = 1) -> st.SearchStrategy[list[Order]]:
     """`least` to 12 orders, in order of time."""
     order = st.builds(
-        Order, st.floats(0.0, 1.0), st.sampled_from(["kill", "kill", "revive", "drain"]), st.integers(0, 3)
+        Order,
+        st.floats(0.0, 1.0),
+        st.sampled_from(["kill", "kill", "revive", "drain", "cancel", "cancel", "switch"]),
+        st.integers(0, 12),
     )
     return st.lists(order, min_size=least, max_size=12).map(sorted)
 
 
 def obey(world: World, order: Order) -> None:
-    """Kill, revive or drain an instance now."""
-    i = order.instance % len(world.instances)
+    """Kill, revive or drain an instance, cancel a workflow, or switch the policy, now."""
+    i = order.number % len(world.instances)
     if order.what == "kill":
         kill(world, i)
     elif order.what == "revive":
         revive(world, i)
+    elif order.what == "cancel":
+        cancel(world, order.number % len(world.workflows))
+    elif order.what == "switch":
+        change_policy(world, *policy_codes(ALL_POLICIES[order.number % len(ALL_POLICIES)]))
     elif world.instances[i]["state"] != DOWN:
-        world.instances[i]["state"] = DRAINING
+        drain(world, i)
 
 
 def disturbed(scene: Scene, exact: bool, happens: list[Order]) -> World:

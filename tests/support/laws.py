@@ -5,22 +5,25 @@ import numpy as np
 from control.metrics.ledger import debts_s
 from control.policy.codes import (
     BROKEN,
+    BY_CLIENT,
     CANCELLED,
     COMPLETED,
     DECODE,
     DONE,
     DOWN,
+    HELD,
     IDLE,
     PLANNED,
     PREFILL,
     REFUSED,
+    TRANSFER,
     WAITING,
 )
 from control.policy.tables import Table
 from control.twin.world import World
 
 ENDED = (COMPLETED, REFUSED, CANCELLED)
-PHASES = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "failure_s")
+PHASES = ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s", "transfer_s", "failure_s")
 
 
 def check_world(world: World, ended: bool = False) -> None:
@@ -32,6 +35,8 @@ def check_world(world: World, ended: bool = False) -> None:
         check_blocks(world, i)
         check_work(world, i)
     check_pool(world)
+    check_pins(world)
+    check_held(world)
     check_tokens(world)
     check_joules(world)
     check_causality(world)
@@ -46,8 +51,10 @@ def check_calls(world: World, ended: bool) -> None:
     assert world.instances["n_waiting"].sum() == (states == WAITING).sum()
     assert world.instances["n_running"].sum() == np.isin(states, (PREFILL, DECODE)).sum()
     assert ((calls["finished_s"] >= 0) == np.isin(states, ENDED)).all()
-    assert ((calls["cause"] > 0) == np.isin(states, (REFUSED, CANCELLED))).all()
+    given_up = (calls["cause"] == BY_CLIENT) & np.isin(states, (PREFILL, DECODE))  # until the batch boundary
+    assert ((calls["cause"] > 0) == np.isin(states, (REFUSED, CANCELLED)) | given_up).all()
     assert world.instances["finished"].sum() == (states == COMPLETED).sum()
+    assert (world.transfers.place[: len(calls)] >= 0).sum() == (states == TRANSFER).sum()
     if ended:
         assert np.isin(states, ENDED).all()
         assert (world.workflows["finished_s"] >= 0).all()
@@ -159,6 +166,35 @@ def check_work(world: World, i: int) -> None:
     assert (instance["run"] != IDLE) == busy
     assert busy == (world.runs.place[i] >= 0)
     assert not (busy and instance["state"] == DOWN)
+
+
+def check_pins(world: World) -> None:
+    """What is set aside on an instance is what its conversations and the calls on their way there hold."""
+    for i, instance in enumerate(world.instances):
+        mine = world.pins[world.pins["instance"] == i]
+        alone = world.calls["reserved"][world.calls["dest"] == i]
+        assert instance["pinned"] == len(mine)
+        assert instance["reserved"] == mine["reserved"].sum() + alone.sum()
+        assert instance["state"] != DOWN or len(mine) == 0
+    assert (world.pins["reserved"][world.pins["instance"] < 0] == 0).all()
+    pinned = np.bincount(world.pins["workflow"][world.pins["instance"] >= 0], minlength=len(world.workflows))
+    assert (world.workflows["pins"] == pinned).all()
+    assert (world.workflows["pins"][np.isin(world.workflows["state"], (DONE, BROKEN))] == 0).all()
+    ended = np.isin(world.calls["state"], ENDED)
+    assert (world.calls["reserved"][ended] == 0).all()
+
+
+def check_held(world: World) -> None:
+    """The list of held calls holds exactly those in that state, in the order in which they came to wait."""
+    held, before, c = [], -1, int(world.clock[0]["held_head"])
+    while c >= 0:
+        assert world.calls[c]["prev"] == before
+        held.append(c)
+        before, c = c, int(world.calls[c]["next"])
+    assert world.clock[0]["held_tail"] == before
+    assert len(held) == world.clock[0]["n_held"]
+    assert sorted(held) == np.flatnonzero(world.calls["state"] == HELD).tolist()
+    assert (np.diff(world.calls["phase_s"][held]) >= 0).all()
 
 
 def check_tokens(world: World) -> None:

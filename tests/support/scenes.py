@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from control.model.fleet import Fleet, InstanceSpec
 from control.model.workload import Workload
-from control.policy.codes import DOWN, DRAINING, FORMS, POLICIES
+from control.policy.codes import DOWN, DRAINING, FORMS, NEEDS, POLICIES, ROLES, ROUTERS
+from control.policy.rules import Conversations
 from control.twin.pack import build_world
 from control.twin.world import World
 from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_steps, workload
@@ -51,10 +52,12 @@ class Scene:
     step_s: float = 0.0  # every iteration takes this long, so that much falls on one instant; 0: what it costs
     form: str = "paper"
     aging_s: float = math.inf
+    conversations: Conversations = Conversations()
 
     def world(self, exact: bool = False, journal: bool = False) -> World:
         """A fresh world at time 0."""
-        world = build_world(self.work, self.instances, self.policy, self.alpha, exact, journal, self.form, self.aging_s)
+        rules = (self.form, self.aging_s, self.conversations)
+        world = build_world(self.work, self.instances, self.policy, self.alpha, exact, journal, *rules)
         world.costs.profiles["kv_ms_1"] *= self.knee
         if self.step_s > 0.0:
             world = with_constant_steps(world, self.step_s)
@@ -80,6 +83,18 @@ def specs(draw: st.DrawFn) -> InstanceSpec:
         prefix_caching=draw(st.booleans()),
         max_model_len=draw(st.sampled_from([None, 40])),
         host_overhead_ms=draw(st.sampled_from([0.0, 1.0])),
+        role=draw(st.sampled_from([ROLES[0], *ROLES])),
+    )
+
+
+@st.composite
+def conversation_settings(draw: st.DrawFn) -> Conversations:
+    """Settings of the policies that place conversations."""
+    return Conversations(
+        need=draw(st.sampled_from(NEEDS)),
+        router=draw(st.sampled_from(ROUTERS)),
+        error=draw(st.sampled_from([0.0, 0.3, 1.0])),
+        idle_ttl_s=draw(st.sampled_from([math.inf, 0.1, 2 * GRID_S])),
     )
 
 
@@ -139,4 +154,5 @@ def scenes(draw: st.DrawFn, grid: bool = True, policies: Sequence[str] = ALL_POL
         step_s=draw(st.sampled_from([0.0, GRID_S])) if gridded else 0.0,
         form=draw(st.sampled_from(FORMS)),
         aging_s=draw(st.sampled_from([math.inf, 0.05, 0.5])),
+        conversations=draw(conversation_settings()),
     )

@@ -1,0 +1,313 @@
+"""The way of a conversation (ConServe, section 2): prefill on the prefill tier, KV moved once, then one decoder.
+
+A call that prefilled on the prefill tier leaves its blocks there at once, is sent to the decoder with most unreserved
+KV, and decodes from what arrives. Where none has room it is held, first come first served; a conversation that holds
+KV already is never held, so nobody waits for KV while keeping some. Later turns go to the pinned decoder. Under AMPD
+a later turn may be sent back to the prefill tier: its history moves there, its increment moves back.
+"""
+
+import math
+
+from control.jit import compiled, compiled_apart
+from control.policy.codes import (
+    AMPD,
+    BY_SLACK,
+    DECODE,
+    DOWN,
+    HELD,
+    IN_HOLD,
+    IN_QUEUE,
+    IN_TRANSFER,
+    INSTANCE_LOST,
+    SENT,
+    TRANSFER,
+)
+from control.policy.cost import decode_alone_s, exec_s, prefill_alone_s
+from control.policy.dispatch import best_instance
+from control.policy.placement import (
+    has_decoder,
+    hands_over,
+    may_decode,
+    prefers_prefiller,
+    score_any_decoder,
+    score_decoders,
+    score_prefillers,
+    send_ms,
+    transfer_ms,
+)
+from control.twin.heap import schedule, unschedule
+from control.twin.journal import note
+from control.twin.kv import find_hit, install_kv, reach_of
+from control.twin.phases import end_phase
+from control.twin.pins import (
+    begin_turn,
+    bind,
+    context_tokens,
+    lose_pin,
+    peak_tokens,
+    pin_row,
+    pinned_to,
+)
+from control.twin.placing import enqueue, record_placement, refuse
+from control.twin.world import World
+
+SLACK_FACTOR = 5.0  # the SLO of the paper: 5 x standalone
+
+
+@compiled
+def hold(world: World, c: int) -> None:
+    """Call `c` waits, behind those that wait already, until a decoder has room for its KV."""
+    call, clock = world.calls[c], world.clock[0]
+    call["state"] = HELD
+    call["instance"] = -1
+    call["phase"] = IN_HOLD
+    call["phase_s"] = clock["now_s"]
+    call["prev"] = clock["held_tail"]
+    call["next"] = -1
+    if clock["held_tail"] >= 0:
+        world.calls[clock["held_tail"]]["next"] = c
+    else:
+        clock["held_head"] = c
+    clock["held_tail"] = c
+    clock["n_held"] += 1
+
+
+@compiled
+def let_in(world: World, c: int) -> None:
+    """Call `c` is held no more."""
+    call, clock = world.calls[c], world.clock[0]
+    if call["prev"] >= 0:
+        world.calls[call["prev"]]["next"] = call["next"]
+    else:
+        clock["held_head"] = call["next"]
+    if call["next"] >= 0:
+        world.calls[call["next"]]["prev"] = call["prev"]
+    else:
+        clock["held_tail"] = call["prev"]
+    call["next"] = -1
+    call["prev"] = -1
+    clock["n_held"] -= 1
+    end_phase(world, c, IN_QUEUE)
+
+
+@compiled
+def roomiest(world: World, c: int) -> int:
+    """Instance with most unreserved KV among those that have the need of call `c` free, -1: none.
+
+    A conversation that holds KV already takes the roomiest, whatever it has free.
+    """
+    policy, context = world.policy[0], context_tokens(world, c)
+    if world.workflows[world.calls[c]["workflow"]]["pins"] > 0:
+        score_any_decoder(policy, world.instances, context, world.scores)
+    else:
+        score_decoders(policy, world.instances, context, peak_tokens(world, c), world.scores)
+    return best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
+
+
+@compiled
+def only(world: World, i: int) -> None:
+    """Have no runner-up recorded: instance `i` was the only choice."""
+    world.scores[:] = -math.inf
+    world.scores[i] = 0.0
+
+
+@compiled_apart
+def put(world: World, c: int, i: int, t_comp_s: float) -> None:
+    """Place call `c`, which is estimated to take `t_comp_s` there, on instance `i`."""
+    world.t_comp_s[i] = t_comp_s
+    record_placement(world, c, i)
+    world.clock[0]["rotation"] = (i + 1) % len(world.instances)
+    enqueue(world, c, i)
+
+
+@compiled_apart
+def put_here(world: World, c: int, i: int) -> None:
+    """Place call `c` on instance `i`, where it prefills what no cache holds and decodes."""
+    call, instance = world.calls[c], world.instances[i]
+    call["handoff"] = 0
+    call["target"] = context_tokens(world, c)
+    e, blocks = find_hit(world, i, c)
+    held = blocks * instance["block_size"]
+    outputs = world.steps[call["step"]]["mean_output"]
+    put(world, c, i, exec_s(world.costs, instance, call["target"], held, outputs))
+
+
+@compiled
+def put_prefill(world: World, c: int, i: int) -> None:
+    """Place call `c` on instance `i` of the prefill tier, of whose KV `moving` leading tokens arrive with it."""
+    call = world.calls[c]
+    call["handoff"] = 1
+    tokens = context_tokens(world, c) - call["moving"]
+    put(world, c, i, prefill_alone_s(world.costs, world.instances[i], tokens, call["moving"]))
+
+
+@compiled
+def settle_here(world: World, c: int) -> bool:
+    """Place call `c`, whose KV is nowhere, on the roomiest decoder for all its work; whether one had room."""
+    i = roomiest(world, c)
+    if i < 0:
+        return False
+    bind(world, c, i)
+    put_here(world, c, i)
+    return True
+
+
+@compiled
+def move(world: World, c: int, source: int, i: int, arriving: int, behind: int) -> None:
+    """Send KV of call `c` from instance `source` to `i`, where it will find `arriving` tokens, `behind` of them there.
+    """
+    moved = arriving - behind
+    call, now_s = world.calls[c], world.clock[0]["now_s"]
+    origin, s = world.instances[source], pin_row(world, c)
+    call["state"] = TRANSFER
+    call["instance"] = i
+    call["moving"] = arriving
+    call["behind"] = behind
+    call["phase"] = IN_TRANSFER
+    call["phase_s"] = now_s
+    origin["sent"] += 1
+    origin["sent_tokens"] += moved
+    if s >= 0:
+        world.pins[s]["sent"] += 1
+    schedule(world.transfers, c, now_s + transfer_ms(world.costs, origin, moved) * 1e-3)
+    note(world, SENT, c, i)
+
+
+@compiled_apart
+def go_decode(world: World, c: int, source: int) -> bool:
+    """Find call `c`, prefilled on `source`, its decoder: send its KV, or hold it; False: refused, none is up."""
+    call = world.calls[c]
+    if not has_decoder(world.policy[0], world.instances, context_tokens(world, c)):
+        refuse(world, c)
+        return False
+    call["source"] = source
+    i = roomiest(world, c)
+    if i < 0:
+        hold(world, c)
+        return True
+    bind(world, c, i)
+    move(world, c, source, i, call["kv"], 0)
+    return True
+
+
+@compiled
+def hold_up(world: World, i: int, tokens: int) -> None:
+    """Instance `i` runs nothing while it hands over `tokens` tokens of KV."""
+    instance = world.instances[i]
+    begin_s = max(world.clock[0]["now_s"], instance["ready_s"])
+    instance["ready_s"] = begin_s + send_ms(world.costs, instance, tokens) * 1e-3
+
+
+@compiled_apart
+def hand_over(world: World, i: int, c: int) -> bool:
+    """Call `c` has prefilled on instance `i` and goes on elsewhere; False: it was refused."""
+    call = world.calls[c]
+    d = pinned_to(world, c)
+    end_phase(world, c, IN_TRANSFER)
+    call["handoff"] = 0
+    if d >= 0 and world.instances[d]["state"] != DOWN and call["moving"] > 0:
+        hold_up(world, i, call["kv"] - call["moving"])
+        move(world, c, i, d, call["kv"], call["moving"])
+        return True
+    hold_up(world, i, call["kv"])
+    return go_decode(world, c, i)
+
+
+@compiled_apart
+def on_transfer_end(world: World, c: int) -> bool:
+    """The KV of call `c` has arrived, or finds the instance gone; False: it was refused."""
+    call = world.calls[c]
+    i = call["instance"]
+    instance = world.instances[i]
+    unschedule(world.transfers, c)
+    end_phase(world, c, IN_QUEUE)
+    if instance["state"] == DOWN and call["emitted"] == 0:
+        call["moving"] = 0
+        return place_conversation(world, c)
+    if instance["state"] == DOWN:
+        return go_decode(world, c, call["source"])
+    install_kv(world, i, c)
+    only(world, i)
+    if call["emitted"] == 0:
+        put_prefill(world, c, i)
+        return True
+    call["moving"] = 0
+    steps = world.steps[call["step"]]["mean_output"] - 1.0
+    put(world, c, i, decode_alone_s(world.costs, instance, float(context_tokens(world, c)), steps))
+    return True
+
+
+@compiled
+def goes_back(world: World, c: int, home: int, p: int) -> bool:
+    """Whether AMPD sends a later turn, whose conversation is pinned to `home`, to prefiller `p`."""
+    call, policy = world.calls[c], world.policy[0]
+    if policy["router"] != BY_SLACK:
+        return call["draw_b"] < policy["error"]
+    wrong = max(0.0, 1.0 + policy["error"] * 1.7320508075688772 * (2.0 * call["draw_b"] - 1.0))
+    tokens = max(1, int((call["input_tokens"] - call["history_tokens"]) * wrong))
+    b, k = 0, 0
+    for r in range(world.instances[home]["n_running"]):
+        other = world.calls[world.running[home, r]]
+        if other["state"] == DECODE:
+            b += 1
+            k += other["kv"]
+    decoder, prefiller = world.instances[home], world.instances[p]
+    return prefers_prefiller(
+        world.costs, decoder, prefiller, call["history_tokens"], tokens, b, k, SLACK_FACTOR
+    )
+
+
+@compiled
+def send_back(world: World, c: int, home: int) -> bool:
+    """Under AMPD, send the history of a later turn to the prefill tier if that is its route; whether it was."""
+    call = world.calls[c]
+    tokens = context_tokens(world, c)
+    if not score_prefillers(world.instances, tokens, world.scores):
+        return False
+    p = best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
+    history = min(reach_of(world, home, c), tokens - 1)
+    if history <= 0 or not goes_back(world, c, home, p):
+        return False
+    move(world, c, home, p, history, 0)
+    return True
+
+
+@compiled_apart
+def place_conversation(world: World, c: int) -> bool:
+    """Place a call by the conversation policy in force: pinned, to the prefill tier, or held; False: refused."""
+    call, policy, tokens = world.calls[c], world.policy[0], context_tokens(world, c)
+    home = pinned_to(world, c)
+    if home >= 0 and not may_decode(policy, world.instances[home], tokens):
+        lose_pin(world, pin_row(world, c), INSTANCE_LOST)
+        home = -1
+    begin_turn(world, c)
+    if home >= 0:
+        if policy["dispatch"] != AMPD or call["emitted"] > 0 or not send_back(world, c, home):
+            only(world, home)
+            put_here(world, c, home)
+        return True
+    if not has_decoder(policy, world.instances, tokens + 1):
+        refuse(world, c)
+        return False
+    if hands_over(policy) and score_prefillers(world.instances, tokens, world.scores):
+        call["moving"] = 0
+        put_prefill(world, c, best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1))
+    elif not settle_here(world, c):
+        hold(world, c)
+    return True
+
+
+@compiled_apart
+def retry_held(world: World) -> None:
+    """Room may have come free: let held calls in, in order, as far as it goes."""
+    while world.clock[0]["n_held"] > 0:
+        c = world.clock[0]["held_head"]
+        i = roomiest(world, c)
+        if i < 0:
+            return
+        let_in(world, c)
+        bind(world, c, i)
+        if world.calls[c]["emitted"] > 0:
+            move(world, c, world.calls[c]["source"], i, world.calls[c]["kv"], 0)
+        else:
+            put_here(world, c, i)
