@@ -84,6 +84,7 @@ INSTANCE = np.dtype(
         ("lru_tail", "i8"),
         ("run", "i8"),  # codes.IDLE, DECODING, MIXED
         ("run_start_s", "f8"),
+        ("run_lead_s", "f8"),  # s from there to the first iteration: KV is still being handed over
         ("run_n", "i8"),  # iterations until the end of the run
         ("run_b", "i8"),  # decoding sequences of the run
         ("run_kv", "i8"),  # KV tokens of those at the start of the run

@@ -198,10 +198,16 @@ def book_idle(world: World, i: int, until_s: float) -> None:
 
 
 @compiled
+def first_iteration_s(instance: Record) -> float:
+    """When the first iteration of the run under way begins, s."""
+    return instance["run_start_s"] + instance["run_lead_s"]
+
+
+@compiled
 def start_run(world: World, i: int, single: bool) -> None:
     """Begin the next run with the calls in the batch, of one iteration if `single`, or fall idle.
 
-    An instance that is held up by handing over KV begins, idle until then, when that is done.
+    An instance that is held up by handing over KV begins its first iteration when that is done.
     """
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
     if instance["n_running"] == 0:
@@ -213,14 +219,11 @@ def start_run(world: World, i: int, single: bool) -> None:
         ms = start_mixed(world, i, b, k, p, kvp, area)
     else:
         ms = start_decode(world, i, b, k, 1 if single else left)
-    begin_s = now_s
-    if instance["ready_s"] > now_s:
-        begin_s = instance["ready_s"]
-        book_idle(world, i, begin_s)
-    instance["run_start_s"] = begin_s
+    instance["run_start_s"] = now_s
+    instance["run_lead_s"] = max(0.0, instance["ready_s"] - now_s)
     instance["run_b"] = b
     instance["run_kv"] = k
-    schedule(world.runs, i, begin_s + ms * 1e-3)
+    schedule(world.runs, i, first_iteration_s(instance) + ms * 1e-3)
 
 
 @compiled
@@ -250,7 +253,7 @@ def iterations_by(world: World, i: int, time_s: float) -> int:
     low, high = 0, instance["run_n"]
     while low < high:
         middle = (low + high + 1) // 2
-        if instance["run_start_s"] + run_s(world, instance, middle) <= time_s:
+        if first_iteration_s(instance) + run_s(world, instance, middle) <= time_s:
             low = middle
         else:
             high = middle - 1
@@ -264,8 +267,8 @@ def cut_run(world: World, i: int, time_s: float) -> None:
     if instance["run"] != DECODING or instance["run_n"] == 1:
         return
     n = iterations_by(world, i, time_s)
-    if n < instance["run_n"] and (n == 0 or instance["run_start_s"] + run_s(world, instance, n) < time_s):
+    if n < instance["run_n"] and (n == 0 or first_iteration_s(instance) + run_s(world, instance, n) < time_s):
         n += 1
     if n < instance["run_n"]:
         instance["run_n"] = n
-        schedule(world.runs, i, instance["run_start_s"] + run_s(world, instance, n))
+        schedule(world.runs, i, first_iteration_s(instance) + run_s(world, instance, n))

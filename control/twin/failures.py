@@ -22,11 +22,11 @@ from control.policy.placement import has_decoder, pins, places_conversations
 from control.twin.batching import book_idle, cut_run
 from control.twin.conversations import let_in, retry_held
 from control.twin.dispatching import place
-from control.twin.finish import unload
+from control.twin.finish import book_run, unload
 from control.twin.handlers import go_on
 from control.twin.heap import unschedule
 from control.twin.kv import clear_kv, preempt_kv
-from control.twin.phases import advance_meters, end_phase, lose_all
+from control.twin.phases import end_phase, lose_all
 from control.twin.pins import lose_pin, release_call, release_pin
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.prefixes import drop_prefix
@@ -93,15 +93,7 @@ def abort_run(world: World, i: int) -> None:
     if instance["run"] == IDLE:
         book_idle(world, i, now_s)
         return
-    seconds = max(0.0, now_s - instance["run_start_s"])
-    if now_s < instance["accounted_s"]:
-        book_idle(world, i, now_s)
-    joules = instance["run_w"] * seconds
-    instance["energy_j"] += joules
-    instance["busy_s"] += seconds
-    advance_meters(world, i, seconds)
-    instance["last_busy_s"] = now_s
-    instance["idle_after_j"] = 0.0
+    joules = book_run(world, i)
     for r in range(instance["n_running"]):
         world.calls[world.running[i, r]]["energy_j"] += joules / instance["n_running"]
     instance["run"] = IDLE

@@ -12,14 +12,19 @@ from control.twin.world import World
 
 @compiled
 def book_run(world: World, i: int) -> float:
-    """Book time and energy of the run that ends now; its joules."""
+    """Book time and energy of the run that ends or is broken off now; the joules of its iterations.
+
+    Before its first iteration the instance draws its idle power.
+    """
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
     seconds = now_s - instance["run_start_s"]
-    joules = instance["run_w"] * seconds
+    lead_s = min(instance["run_lead_s"], seconds)
+    joules = instance["run_w"] * (seconds - lead_s)
+    lead_j = world.costs.profiles[instance["profile"]]["idle_w"] * lead_s
     advance_meters(world, i, seconds)
-    instance["energy_j"] += joules
-    instance["busy_s"] += seconds
-    instance["iterations"] += instance["run_n"]
+    instance["energy_j"] += joules + lead_j
+    instance["idle_j"] += lead_j
+    instance["busy_s"] += seconds - lead_s
     instance["accounted_s"] = now_s
     instance["last_busy_s"] = now_s
     instance["idle_after_j"] = 0.0
@@ -140,5 +145,6 @@ def collect_ended(world: World, i: int) -> int:
 @compiled
 def finish_run(world: World, i: int) -> int:
     """End the run of instance `i` now; the number of calls that completed, rows in `world.ended`."""
+    world.instances[i]["iterations"] += world.instances[i]["run_n"]
     step_calls(world, i, book_run(world, i))
     return collect_ended(world, i)

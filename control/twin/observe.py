@@ -5,7 +5,7 @@ import numpy as np
 from control.jit import compiled
 from control.policy.codes import DECODE, DECODING, DOWN, IDLE
 from control.policy.tables import Record, Table
-from control.twin.batching import growth_blocks, iterations_by
+from control.twin.batching import first_iteration_s, growth_blocks, iterations_by
 from control.twin.kv import available
 from control.twin.world import World, borrowed_world
 
@@ -28,8 +28,10 @@ def view_one(world: World, i: int, at_s: float, row: Record) -> None:
     idle_w = 0.0 if instance["state"] == DOWN else world.costs.profiles[instance["profile"]]["idle_w"]
     row["used_blocks"] = instance["blocks"] - available(instance)
     row["cached_blocks"] = instance["evictable"]
-    row["power_w"] = idle_w if instance["run"] == IDLE else instance["run_w"]
-    row["energy_j"] = instance["energy_j"] + row["power_w"] * max(0.0, at_s - instance["accounted_s"])
+    row["power_w"] = idle_w if instance["run"] == IDLE or at_s < first_iteration_s(instance) else instance["run_w"]
+    lead_s = 0.0 if instance["run"] == IDLE else min(instance["run_lead_s"], at_s - instance["accounted_s"])
+    row["energy_j"] = instance["energy_j"] + idle_w * lead_s
+    row["energy_j"] += row["power_w"] * (at_s - instance["accounted_s"] - lead_s)
     row["generated"] = instance["decode_tokens"]
     if instance["run"] == DECODING:
         n = iterations_by(world, i, at_s)

@@ -36,7 +36,7 @@ def meters_now(world: World, i: int, tenant: int) -> tuple[float, float]:
     instance = world.instances[i]
     if instance["run"] == IDLE:
         return own, other
-    seconds = max(0.0, world.clock[0]["now_s"] - instance["run_start_s"])
+    seconds = world.clock[0]["now_s"] - instance["run_start_s"]
     share = share_now(world, i, tenant)
     return own + seconds * share, other + seconds * (1.0 - share)
 
