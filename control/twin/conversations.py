@@ -3,7 +3,7 @@
 A call that prefilled on the prefill tier leaves its blocks there at once, is sent to the decoder with most unreserved
 KV, and decodes from what arrives. Where none has room it is held, first come first served; a conversation that holds
 KV already is never held, so nobody waits for KV while keeping some. Later turns go to the pinned decoder. Under AMPD
-a later turn may be sent back to the prefill tier: its history moves there, its increment moves back.
+a later turn may be sent back to the prefill tier, which fetches its history when its turn comes; its increment moves back.
 """
 
 import math
@@ -38,7 +38,7 @@ from control.policy.placement import (
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.kv import find_hit, install_kv, reach_of
-from control.twin.phases import end_phase
+from control.twin.phases import end_phase, hold_up
 from control.twin.pins import (
     begin_turn,
     bind,
@@ -134,7 +134,7 @@ def put_here(world: World, c: int, i: int) -> None:
 
 @compiled
 def put_prefill(world: World, c: int, i: int) -> None:
-    """Place call `c` on instance `i` of the prefill tier, of whose KV `moving` leading tokens arrive with it."""
+    """Place call `c` on instance `i` of the prefill tier, which fetches the KV of its `moving` leading tokens."""
     call = world.calls[c]
     call["handoff"] = 1
     tokens = context_tokens(world, c) - call["moving"]
@@ -190,14 +190,6 @@ def go_decode(world: World, c: int, source: int) -> bool:
     return True
 
 
-@compiled
-def hold_up(world: World, i: int, tokens: int) -> None:
-    """Instance `i` runs nothing while it hands over `tokens` tokens of KV."""
-    instance = world.instances[i]
-    begin_s = max(world.clock[0]["now_s"], instance["ready_s"])
-    instance["ready_s"] = begin_s + send_ms(world.costs, instance, tokens) * 1e-3
-
-
 @compiled_apart
 def hand_over(world: World, i: int, c: int) -> bool:
     """Call `c` has prefilled on instance `i` and goes on elsewhere; False: it was refused."""
@@ -206,10 +198,10 @@ def hand_over(world: World, i: int, c: int) -> bool:
     end_phase(world, c, IN_TRANSFER)
     call["handoff"] = 0
     if d >= 0 and world.instances[d]["state"] != DOWN and call["moving"] > 0:
-        hold_up(world, i, call["kv"] - call["moving"])
+        hold_up(world, i, send_ms(world.costs, world.instances[i], call["kv"] - call["moving"]))
         move(world, c, i, d, call["kv"], call["moving"])
         return True
-    hold_up(world, i, call["kv"])
+    hold_up(world, i, send_ms(world.costs, world.instances[i], call["kv"]))
     return go_decode(world, c, i)
 
 
@@ -221,16 +213,10 @@ def on_transfer_end(world: World, c: int) -> bool:
     instance = world.instances[i]
     unschedule(world.transfers, c)
     end_phase(world, c, IN_QUEUE)
-    if instance["state"] == DOWN and call["emitted"] == 0:
-        call["moving"] = 0
-        return place_conversation(world, c)
     if instance["state"] == DOWN:
         return go_decode(world, c, call["source"])
     install_kv(world, i, c)
     only(world, i)
-    if call["emitted"] == 0:
-        put_prefill(world, c, i)
-        return True
     call["moving"] = 0
     steps = world.steps[call["step"]]["mean_output"] - 1.0
     put(world, c, i, decode_alone_s(world.costs, instance, float(context_tokens(world, c)), steps))
@@ -259,7 +245,7 @@ def goes_back(world: World, c: int, home: int, p: int) -> bool:
 
 @compiled
 def send_back(world: World, c: int, home: int) -> bool:
-    """Under AMPD, send the history of a later turn to the prefill tier if that is its route; whether it was."""
+    """Under AMPD, place a later turn on the prefill tier if that is its route; whether it was."""
     call = world.calls[c]
     tokens = context_tokens(world, c)
     if not score_prefillers(world.instances, tokens, world.scores):
@@ -268,7 +254,8 @@ def send_back(world: World, c: int, home: int) -> bool:
     history = min(reach_of(world, home, c), tokens - 1)
     if history <= 0 or not goes_back(world, c, home, p):
         return False
-    move(world, c, home, p, history, 0)
+    call["moving"] = history
+    put_prefill(world, c, p)
     return True
 
 
