@@ -45,10 +45,15 @@ def compile_beside_another() -> None:
         compile_for(handlers.on_arrival, world)
         compile_for(handlers.on_tool_return, world, 0)
         warm_up_replay()
-        assert other.stdout is not None
-        other.stdout.readline()  # HALF_DONE, or nothing where it has ended
+        heard(other)
         compile_for(kernel.advance, world, 0.0)
         other.wait()
+
+
+def heard(other: subprocess.Popen[str]) -> str:
+    """Wait for the second process's word: HALF_DONE, or nothing where it has ended."""
+    assert other.stdout is not None
+    return other.stdout.readline().strip()
 
 
 def assist() -> None:
