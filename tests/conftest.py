@@ -1,7 +1,7 @@
 """Fixtures that every room's tests share."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,15 +29,19 @@ def is_live(item: pytest.Item) -> bool:
     return place_of(item).startswith(LIVE)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Live tests first and in one group, then the long ones; the order within a file stays."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Live tests first and in one group, then the long ones; the order within a file stays.
+
+    As a wrapper it runs before the plugin that reads the groups.
+    """
     for item in items:
         if is_live(item):
             item.add_marker(pytest.mark.xdist_group("live"))
         elif place_of(item).startswith(TOGETHER):
             item.add_marker(pytest.mark.xdist_group(place_of(item)))
     items.sort(key=lambda item: (not is_live(item), not place_of(item).startswith(LONG)))
+    return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
