@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 DEMO   ?= demo-mixed
-# A worker a core, four at most; which tests never run beside each other is in tests/conftest.py.
-WORKERS ?= -n auto --maxprocesses=4 --dist loadgroup --no-loadscope-reorder
+# A worker a core, four at most; tests/support/shares.py says which tests stay together.
+WORKERS ?= -n auto --maxprocesses=4 --dist loadscope --no-loadscope-reorder
 
 .PHONY: run test setup lint warm test-e2e test-slow test-vllm test-postgres bench clean
 
