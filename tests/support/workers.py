@@ -1,6 +1,6 @@
 """How tests are shared out to several workers.
 
-By their names: the groups of pytest-xdist 3.8 are marks that it writes into the names, which pytest 9.2 does not let it.
+By their names: the groups of pytest-xdist 3.8 are marks that it writes into the names, which pytest 9.2 forbids.
 """
 
 from xdist.scheduler import LoadScopeScheduling
