@@ -1,21 +1,24 @@
 """Compile both simulators on two cores at once.
 
-Numba keeps every compiled function in the cache by itself, and a caller takes its callees from there. A second process
-compiles the handling of events; this one compiles the planning of batches, waits, and then compiles the loop around
-both. The second process only saves time: whatever it leaves undone, this one does, and says what is wrong.
+What Python calls is compiled with all that it calls and kept in the cache. A second process compiles what is done to a
+world from outside and the replay; this one compiles the loop. The second process only saves time: whatever it leaves
+undone, this one does, and says what is wrong.
 """
 
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from control.cli.processes import store_environment
 
-HALF_DONE = "half done"
+if TYPE_CHECKING:
+    from control.twin.world import World
+
+DONE = "done"
 ASSISTANT = (sys.executable, "-P", "-m", "control.cli.precompile")
 
 
@@ -35,53 +38,38 @@ def cores() -> int:
 
 
 def compile_beside_another() -> None:
-    """This process's share, the loop last: it holds all that either process has compiled."""
-    from control.tuning.warmup import warm_up_replay
-    from control.twin import handlers, kernel
+    """This process's share, which is the larger one."""
+    from control.twin.kernel import advance
 
     with assistant() as other:
-        world = tiny_world()
-        compile_for(kernel.plan_dirty, world)
-        compile_for(handlers.on_arrival, world)
-        compile_for(handlers.on_tool_return, world, 0)
-        warm_up_replay()
+        advance(tiny_world(), 0.0)
         heard(other)
-        compile_for(kernel.advance, world, 0.0)
-        other.wait()
 
 
 def heard(other: subprocess.Popen[str]) -> str:
-    """Wait for the second process's word: HALF_DONE, or nothing where it has ended."""
+    """Wait for the second process's word: DONE, or nothing where it has ended."""
     assert other.stdout is not None
     return other.stdout.readline().strip()
 
 
 def assist() -> None:
-    """The second process's share: the handlers, those of the loop first."""
-    from control.twin import handlers, kernel
+    """The second process's share."""
+    from control.tuning.warmup import warm_up_replay
+    from control.twin.failures import kill
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    world = tiny_world()
-    compile_for(handlers.on_run_end, world, 0)
-    compile_for(kernel.handle_next, world, 0.0)
-    print(HALF_DONE, flush=True)
-    compile_for(handlers.kill, world, 0)
-    compile_for(handlers.revive, world, 0)
+    kill(tiny_world(), 0)
+    warm_up_replay()
+    print(DONE, flush=True)
 
 
-def tiny_world() -> Any:
+def tiny_world() -> "World":
     """A world of the types that every kernel is called with."""
     from control.model.fleet import load_fleet
     from control.twin.pack import build_world
     from control.workload.generate import generate
 
     return build_world(generate("text2sql", 2, 0), load_fleet("demo-mixed"), "hexgen", journal=True)
-
-
-def compile_for(kernel: Callable[..., Any], *arguments: object) -> None:
-    """Have `kernel` in the cache for arguments of these types, without running it."""
-    dispatcher: Any = kernel
-    dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 A call that prefilled on the prefill tier leaves its blocks there at once, is sent to the decoder with most unreserved
 KV, and decodes from what arrives. Where none has room it is held, first come first served; a conversation that holds
 KV already is never held, so nobody waits for KV while keeping some. Later turns go to the pinned decoder. Under AMPD
-a later turn may be sent back to the prefill tier, which fetches the history when its time comes; the increment moves back.
+a later turn may be sent back to the prefill tier, which fetches the history when its time comes, and back.
 """
 
 import math

@@ -126,7 +126,7 @@ def lose_pins(world: World, i: int) -> None:
 
 @compiled_within
 def begin_drain(world: World, i: int) -> None:
-    """Instance `i` is given no new calls and finishes what it has; conversations pinned to it move at their next turn."""
+    """Instance `i` is given no new calls and finishes what it has; its conversations move at their next turn."""
     world.instances[i]["state"] = DRAINING
     replace_held(world)
 

@@ -25,7 +25,7 @@ def test_both_processes_find_what_is_compiled(headway: Headway, monkeypatch: pyt
     usual = precompile.heard
     monkeypatch.setattr("control.cli.precompile.heard", lambda other: said.append(usual(other)) or said[-1])
     code, out, _ = headway("warm")
-    assert (code, said) == (0, [precompile.HALF_DONE])
+    assert (code, said) == (0, [precompile.DONE])
     assert out.startswith("compiled in ")
 
 
