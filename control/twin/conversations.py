@@ -14,8 +14,6 @@ from control.policy.codes import (
     BY_SLACK,
     DECODE,
     DOWN,
-    HELD,
-    IN_HOLD,
     IN_QUEUE,
     IN_TRANSFER,
     INSTANCE_LOST,
@@ -36,6 +34,7 @@ from control.policy.placement import (
     transfer_ms,
 )
 from control.twin.heap import schedule, unschedule
+from control.twin.held import hold, let_in
 from control.twin.journal import note
 from control.twin.kv import find_hit, install_kv, reach_of
 from control.twin.phases import end_phase, hold_up
@@ -53,42 +52,6 @@ from control.twin.placing import enqueue, record_placement, refuse
 from control.twin.world import World
 
 SLACK_FACTOR = 5.0  # the SLO of the paper: 5 x standalone
-
-
-@compiled
-def hold(world: World, c: int) -> None:
-    """Call `c` waits, behind those that wait already, until a decoder has room for its KV."""
-    call, clock = world.calls[c], world.clock[0]
-    call["state"] = HELD
-    call["instance"] = -1
-    call["phase"] = IN_HOLD
-    call["phase_s"] = clock["now_s"]
-    call["prev"] = clock["held_tail"]
-    call["next"] = -1
-    if clock["held_tail"] >= 0:
-        world.calls[clock["held_tail"]]["next"] = c
-    else:
-        clock["held_head"] = c
-    clock["held_tail"] = c
-    clock["n_held"] += 1
-
-
-@compiled
-def let_in(world: World, c: int) -> None:
-    """Call `c` is held no more."""
-    call, clock = world.calls[c], world.clock[0]
-    if call["prev"] >= 0:
-        world.calls[call["prev"]]["next"] = call["next"]
-    else:
-        clock["held_head"] = call["next"]
-    if call["next"] >= 0:
-        world.calls[call["next"]]["prev"] = call["prev"]
-    else:
-        clock["held_tail"] = call["prev"]
-    call["next"] = -1
-    call["prev"] = -1
-    clock["n_held"] -= 1
-    end_phase(world, c, IN_QUEUE)
 
 
 @compiled

@@ -25,18 +25,19 @@ from control.policy.codes import (
 )
 from control.policy.placement import has_decoder, pins, places_conversations
 from control.twin.batching import book_idle, cut_run
-from control.twin.conversations import let_in, retry_held
+from control.twin.conversations import retry_held
 from control.twin.dispatching import place
 from control.twin.finish import book_run, unload
 from control.twin.handlers import end_workflow, go_on
 from control.twin.heap import unschedule
+from control.twin.held import let_in
 from control.twin.kv import clear_kv, preempt_kv
 from control.twin.phases import end_phase, lose_all
 from control.twin.pins import lose_pin, release_call, release_pin
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.prefixes import drop_prefix
 from control.twin.queue import push_front, remove
-from control.twin.world import World, borrowed_world
+from control.twin.world import World
 
 
 @compiled_within
@@ -215,9 +216,8 @@ def switch_policy(world: World, dispatch: int, queue: int) -> None:
 
 
 @compiled
-def act(owner: World, deed: int, row: int, other: int) -> bool:
+def act(world: World, deed: int, row: int, other: int) -> bool:
     """Do one of the deeds above now. Compiled as one function: each of them calls most of the model."""
-    world = borrowed_world(owner)
     done = True
     if deed == FAIL:
         fail(world, row)

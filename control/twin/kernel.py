@@ -15,7 +15,7 @@ from control.twin.handlers import on_arrival, on_arrival_of_kv, on_run_end, on_t
 from control.twin.heap import next_time
 from control.twin.journal import is_journal_half_full
 from control.twin.pins import on_expiry
-from control.twin.world import World, borrowed_world
+from control.twin.world import World
 
 
 @compiled
@@ -64,12 +64,11 @@ def plan_dirty(world: World) -> None:
 
 
 @compiled
-def advance(owner: World, until_s: float) -> bool:
+def advance(world: World, until_s: float) -> bool:
     """Let everything happen that falls at or before `until_s`.
 
     Returns whether it was reached; False: the journal is half full, drain it and call again.
     """
-    world = borrowed_world(owner)
     while True:
         plan_dirty(world)
         at_s = next_event_s(world)

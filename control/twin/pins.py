@@ -131,7 +131,7 @@ def begin_turn(world: World, c: int) -> None:
         if pin["instance"] < 0 and pin["lost_cause"] >= 0:
             note_break(world, c, s, pin["lost_cause"])
             pin["lost_cause"] = -1
-        elif call["input_tokens"] < pin["tokens"] and call["restarts"] == 0:
+        elif call["input_tokens"] < pin["prompt_tokens"] and call["restarts"] == 0:
             note_break(world, c, s, COMPACTED)
     follow_context(world, c)
 
@@ -146,6 +146,7 @@ def end_turn(world: World, c: int) -> None:
     pin, policy = world.pins[s], world.policy[0]
     pin["turns"] += 1
     pin["tokens"] = context_tokens(world, c)
+    pin["prompt_tokens"] = call["input_tokens"]
     pin["input_tokens"] += call["input_tokens"]
     pin["cached_tokens"] += min(call["cached_tokens"], call["input_tokens"])
     pin["last_s"] = now_s
