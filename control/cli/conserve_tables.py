@@ -94,21 +94,22 @@ def sweep_line(run: Run, reference: Sequence[Run]) -> list[str]:
 def show_coding(coding: dict[str, Any]) -> None:
     """Coding agents under the same policies, with think time, by retention limit."""
     click.echo(
-        f"\n{coding['trace']}: {coding['conversations']:,} conversations, {coding['calls']:,} calls at "
-        f"{coding['rate']:g} conversations/s, with think time; times in units of standalone"
+        f"\n{coding['trace']}: {coding['conversations']:,} conversations, {coding['calls']:,} calls, with think time "
+        "(which counts in no latency); times in units of standalone"
     )
-    titles: dict[str, Callable[[Run], str]] = {
+    cells: dict[str, Callable[[Run], str]] = {
         "policy": lambda run: run["policy"],
-        "kept s": lambda run: "for ever" if run["idle_ttl_s"] is None else f"{run['idle_ttl_s']:g}",
+        "conv/s": lambda run: f"{run['rate']:g}",
+        "idle KV kept": lambda run: "for ever" if run["idle_ttl_s"] is None else f"{run['idle_ttl_s']:g} s",
         "TTFET P95": lambda run: fixed(run["ttfet_p95"], 2),
-        "TTFT P95 s": lambda run: fixed(run["turn_ttft_p95_s"], 2),
+        "TTFT P95 of turns, s": lambda run: fixed(run["turn_ttft_p95_s"], 2),
         "violations TTFET/TBT/E2E %": violations,
         "idle KV mean %": lambda run: fixed(percent(run["idle_kv_mean"]), 1),
         "peak %": lambda run: fixed(percent(run["idle_kv_peak"]), 1),
         "recomputed tokens": lambda run: f"{run['recomputed_tokens']:,}",
-        "tok/J": lambda run: fixed(run["tokens_per_joule_idle_billed"], 2),
+        "waited for a decoder, s": lambda run: fixed(run["hold_s"], 0),
     }
-    print_table([list(titles), *([cell(run) for cell in titles.values()] for run in coding["runs"])])
+    print_table([list(cells), *([cell(run) for cell in cells.values()] for run in coding["runs"])])
     for problem in coding["problems"]:
         click.echo(f"note: {problem}")
 

@@ -22,7 +22,9 @@ ERROR_STEP = 5.0  # per cent, of a range
 @click.option("--turns", type=int, default=5, show_default=True, help="Leading turns of each conversation.")
 @click.option("--rates", default="0.5,0.75,1,1.25,1.5,1.634", show_default=True, help="Conversations per second.")
 @click.option("--caps", default="300/300,300/200", show_default=True, help="W of the prefiller / of the decoders.")
-@click.option("--error", "errors", default="10", show_default=True, help="AMPD's wrong turns, %; several: 0..50 or 0,10.")
+@click.option(
+    "--error", "errors", default="10", show_default=True, help="AMPD's wrong turns, %; several: 0..50 or 0,10."
+)
 @click.option("--seed", type=int, default=42, show_default=True, help="Seed of all randomness.")
 @click.option("--coding", "coding_path", help="Coding-agent requests (CSV): the same policies with think time.")
 @as_json

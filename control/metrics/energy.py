@@ -53,7 +53,9 @@ def workflow_energies_j(workflows: Table, calls: Table) -> Floats:
     return np.bincount(calls["workflow"], weights=calls["energy_j"], minlength=len(workflows))
 
 
-def conversation_energies(workflows: Table, calls: Table, instances: Table, met: npt.NDArray[np.bool_]) -> dict[str, Any]:
+def conversation_energies(
+    workflows: Table, calls: Table, instances: Table, met: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
     """Joules by phase, per conversation that ended and per one that met its SLO (`met` [w]); tokens per joule.
 
     `joules_per_conversation` and `joules_per_slo_met` share out all that was drawn, idle included; `workflow_j_mean` is

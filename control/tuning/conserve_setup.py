@@ -15,11 +15,16 @@ from control.model.power import checked_cap
 from control.model.workload import Workload
 from control.policy.rules import Conversations
 from control.twin.simulate import simulate
+from control.twin.world import World
 from control.workload.conserve_runs import apart
 
 FLEET: Final = "conserve-a40"
 POLICIES: Final = ("collocated", "full-disagg", "ampd", "conserve")
-MIXED: Final = ("collocated",)  # policies without tiers: every engine of the decode kind, and all do everything
+MIXED: Final = (
+    "collocated",
+    "session-affinity",
+    "prefix-affinity",
+)  # policies without tiers: every engine of the decode kind, and all do everything
 
 
 class Convention(NamedTuple):
@@ -81,11 +86,16 @@ def check_caps(caps: Caps) -> None:
             raise SettingError(f"--caps = {caps}: {error}") from error
 
 
-def standalone(work: Workload) -> Times:
-    """Times of every conversation alone on an idle, uncapped engine of the decode kind, s.
+def standalone_world(work: Workload) -> World:
+    """Every conversation alone on an idle, uncapped engine of the decode kind, run to its end.
 
-    All turns stay there and find what the turns before them left.
+    All its turns stay there and find what the turns before them left.
     """
     alone = Fleet("alone", (replace(decode_kind(load_fleet(FLEET)), name="alone", role="mixed"),))
-    world = simulate(apart(work), alone, "collocated", conversations=Conversations(need="oracle"))
+    return simulate(apart(work), alone, "collocated", conversations=Conversations(need="oracle"))
+
+
+def standalone(work: Workload) -> Times:
+    """Times of every conversation alone, s: what ratios and SLOs are measured by, whatever the caps."""
+    world = standalone_world(work)
     return conversation_times(world.workflows, world.calls)
