@@ -1,7 +1,7 @@
 """`headway reproduce conserve`: conversations on four GPUs under four policies, beside the paper's figures."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 

@@ -105,7 +105,8 @@ def meets_slo(times: Times, alone: Times, factor: float = SLO_FACTOR) -> Mask:
     """Whether each conversation kept TTFET, TBT and E2E within `factor` x standalone [w]."""
     ratios = over_standalone(times, alone)
     broken = [violated(getattr(ratios, f"{n}_s"), getattr(alone, f"{n}_s"), factor) for n in ("ttfet", "tbt", "e2e")]
-    return ~np.logical_or.reduce(broken)
+    kept: Mask = ~(broken[0] | broken[1] | broken[2])
+    return kept
 
 
 def conversation_figures(times: Times, alone: Times, factor: float = SLO_FACTOR) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def phase_energies_j(instances: Table) -> dict[str, float]:
 
 def workflow_energies_j(workflows: Table, calls: Table) -> Floats:
     """J booked on the calls of each workflow [w]: its share of the iterations it took part in, no idle draw."""
-    return np.bincount(calls["workflow"], weights=calls["energy_j"], minlength=len(workflows))
+    return np.bincount(calls["workflow"], weights=calls["energy_j"], minlength=len(workflows)).astype(np.float64)
 
 
 def conversation_energies(

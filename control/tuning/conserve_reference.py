@@ -87,8 +87,8 @@ def cells() -> Iterator[Cell]:
     for (figure, caps), by_policy in _AT_SATURATION.items():
         for policy, value in by_policy.items():
             yield Cell("saturation", policy, SATURATING, caps, error_of(policy), figure, value)
-    for figure, values in _SWEEP.items():
-        for k, value in enumerate(values):
+    for figure, by_error in _SWEEP.items():
+        for k, value in enumerate(by_error):
             if 5.0 * k != AMPD_ERROR:
                 yield Cell("error_sweep", "ampd", SATURATING, "300/300", 5.0 * k, figure, value)
 

@@ -1,7 +1,7 @@
 """What ConServe's evaluation runs on: its fleet by policy and power caps, and every conversation alone.
 
-The paper's conventions are one set of settings (ConServe, section 2): the need is the oracle's, and what turn 1 waits to
-be let in is no latency. Beside them stand the settings of a service that knows no lengths and owns up to every wait.
+The paper's conventions are one set of settings (ConServe, section 2): the need is the oracle's, and what turn 1 waits
+to be let in is no latency. Beside them stand the settings of a service that knows no lengths and counts every wait.
 """
 
 from dataclasses import replace

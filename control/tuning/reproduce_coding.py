@@ -105,10 +105,11 @@ def left_out(work: Workload, whole: np.ndarray[Any, np.dtype[np.bool_]], kept: W
     sizes = np.bincount(work.calls["workflow"][mine], minlength=len(whole))[whole]
     uncut = int((sizes == kept.workflows["n_calls"]).sum()) if len(sizes) == len(kept.workflows) else 0
     return (
-        f"{int((~whole).sum())} of {len(whole)} conversations left out: they begin with {LONGEST_FIRST:,} tokens or more",
+        f"{int((~whole).sum())} of {len(whole)} conversations left out: they begin with {LONGEST_FIRST:,} tokens or "
+        "more, or not with the main agent",
         f"{int((~main).sum()):,} calls of sub-agents left out",
-        f"{int(mine.sum()) - len(kept.calls):,} of {int(mine.sum()):,} main calls left out: from the first context over "
-        f"{context_limit():,} tokens on; {uncut} of {len(kept.workflows)} conversations are whole",
+        f"{int(mine.sum()) - len(kept.calls):,} of {int(mine.sum()):,} main calls left out: from the first context "
+        f"over {context_limit():,} tokens on; {uncut} of {len(kept.workflows)} conversations are whole",
     )
 
 
