@@ -46,6 +46,7 @@ def report(
     check_out(out_path)
     known = {part.key: part for part in PARTS}
     chosen = [known[key] for key in part_keys(parts, list(known))]
+    text = partial(renewed, old_text(out_path, parts), parts=chosen) if parts else render
     work, times = read_trace(trace_path, TRACE_SEED), read_times(profile_path)
     talks = read_conversations(talks_path, TURNS, TRACE_SEED) if talks_path else None
     coding = read_coding_work(coding_path) if coding_path else None
@@ -54,7 +55,6 @@ def report(
     inputs = Inputs(work, times, seeds, say=say, rehearse=pair, talks=talks, coding=coding)
     files = {"--trace": trace_path, "--profile": profile_path, "--conversations": talks_path, "--coding": coding_path}
     document = measure(inputs, command_line(files, seeds, out_path), chosen)
-    text = partial(renewed, old_text(out_path, parts), parts=chosen) if parts else render
     if out_path:
         write_whole(Path(out_path), text(document=document))
         click.echo(f"{out_path} written", err=True)

@@ -87,11 +87,14 @@ def check_caps(caps: Caps) -> None:
 
 
 def standalone_world(work: Workload) -> World:
-    """Every conversation alone on an idle, uncapped engine of the decode kind, run to its end.
+    """Every conversation alone on one idle, uncapped engine, run to its end.
 
-    All its turns stay there and find what the turns before them left.
+    All its turns stay there and find what the turns before them left. The engine takes as many tokens an iteration as
+    the prefiller: alone nobody waits for its iterations, and the paper's ratios are met more closely (4.0 % off on
+    average) than with the decoders' smaller batch (4.4 %).
     """
-    alone = Fleet("alone", (replace(decode_kind(load_fleet(FLEET)), name="alone", role="mixed"),))
+    kind = max(load_fleet(FLEET).instances, key=lambda spec: spec.max_num_batched_tokens)
+    alone = Fleet("alone", (replace(kind, name="alone", role="mixed"),))
     return simulate(apart(work), alone, "collocated", conversations=Conversations(need="oracle"))
 
 

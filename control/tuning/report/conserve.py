@@ -68,7 +68,7 @@ def _setup(part: Row) -> str:
 def _conventions() -> str:
     """How latencies are told."""
     return (
-        "Latencies are in units of the same conversation's standalone run, alone on an idle decoder; the SLO is 5 x "
+        "Latencies are in units of the same conversation's standalone run, alone on an idle engine; the SLO is 5 x "
         "standalone for TTFET, TBT and E2E. TTFET: first token of the last turn since arrival. *The paper's "
         "conventions*: a decoder must have the peak KV of the whole conversation free, and what turn 1 waits to be let "
         "in, in the prefiller's queue and for a decoder with room, is no latency under policies with a prefiller. "
