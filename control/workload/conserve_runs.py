@@ -59,11 +59,16 @@ def published_arrivals_s(n: int, rate: float, seed: int) -> Floats:
 
 
 def arrive(work: Workload, rate: float, seed: int) -> Workload:
-    """`work` ready to run at `rate` conversations/s. Raises SettingError: a rate that is none."""
+    """`work` ready to run at `rate` conversations/s; the later turns' draws, by which AMPD errs, are of the seed too.
+
+    Raises SettingError: a rate that is none.
+    """
     drawn = arrange(work, rate=rate, seed=seed)
-    workflows = drawn.workflows.copy()
+    workflows, calls = drawn.workflows.copy(), drawn.calls.copy()
     workflows["arrival_s"] = published_arrivals_s(len(workflows), rate, seed)
-    return drawn._replace(workflows=workflows)
+    later = calls["group"] > 0
+    calls["draw_b"][later] = np.random.default_rng(seed).random(int(later.sum()))
+    return drawn._replace(workflows=workflows, calls=calls)
 
 
 def apart(work: Workload) -> Workload:

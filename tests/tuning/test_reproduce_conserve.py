@@ -47,6 +47,8 @@ def test_arrivals_are_those_of_the_seed_and_scale_with_the_rate() -> None:
     at_1, at_2 = (arrive(work, rate, 42).workflows["arrival_s"] for rate in (1.0, 2.0))
     assert at_1[0] == pytest.approx(np.random.default_rng(42).exponential(1.0))
     np.testing.assert_allclose(at_1, 2.0 * at_2)
+    draws = [arrive(work, rate, 42).calls["draw_b"] for rate in (1.0, 2.0)]
+    np.testing.assert_array_equal(*draws)  # the same turns go wrong at every rate
 
 
 def test_generated_conversations_are_of_the_papers_kind() -> None:
