@@ -118,8 +118,8 @@ def violations(run: Row) -> str:
 def energy_section(part: Row) -> Section:
     """Tokens per joule beside the paper's, idle billed, and where the joules went."""
     blocks = [
-        "Full-context tokens per joule of all GPUs, without the idle draw of those that have finished. One number of the "
-        "A40's power was fitted by least squares on the three figures with a star; all others test it."
+        "Full-context tokens per joule of all GPUs, without the idle draw of those that have finished. One number of "
+        "the A40's power was fitted by least squares on the three figures with a star; all others test it."
     ]
     if not part["reference"]:
         blocks.append(NO_REFERENCE)
