@@ -60,6 +60,7 @@ CLOCK = np.dtype(
         ("held_head", "i8"),  # first call that waits for a decoder with room, -1: none
         ("held_tail", "i8"),
         ("n_held", "i8"),
+        ("mates_held", "i8"),  # 1: a workflow with held calls has come to hold KV
         ("n_handed", "i8"),  # calls whose prefill ended in the run just over and that decode elsewhere
         ("breaks", "i8"),  # turns that found their pin or its KV gone
         ("first_arrival_s", "f8"),

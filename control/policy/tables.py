@@ -200,6 +200,7 @@ WORKFLOW_STATE = np.dtype(
         ("plan_tool_s", "f8"),
         ("tool_s", "f8"),  # tool and think time it has waited for
         ("pins", "i8"),  # conversations of it that are pinned to an instance
+        ("held", "i8"),  # calls of it that wait for a decoder with room
         ("group_done_s", "f8"),  # latest end of call and tool time in the group under way
         ("finished_s", "f8"),
     ]

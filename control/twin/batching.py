@@ -17,7 +17,7 @@ from control.policy.tables import Record
 from control.policy.vtc import vtc_charge
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
-from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv
+from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv, reach_of
 from control.twin.phases import begin_running, end_phase, hold_up
 from control.twin.pins import note_recompute, pin_row, pinned_to
 from control.twin.queue import push_front, remove
@@ -84,11 +84,11 @@ def share_budget(world: World, i: int) -> int:
 
 @compiled_apart
 def fetch(world: World, i: int, c: int) -> None:
-    """Prefiller `i` fetches the history of call `c`, `moving` tokens, from where its conversation is pinned."""
+    """Prefiller `i` fetches the history of call `c` from where its conversation is pinned, as far as it is left there."""
     call, home = world.calls[c], pinned_to(world, c)
-    tokens = call["moving"]
-    if home < 0:
-        call["moving"] = 0
+    tokens = 0 if home < 0 else min(call["moving"], reach_of(world, home, c))
+    call["moving"] = tokens
+    if tokens <= call["kv"]:
         return
     origin = world.instances[home]
     call["kv"] = tokens
@@ -107,7 +107,7 @@ def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
     vtc_charge(world.counters[i], call["workflow"], call["input_tokens"], 0)
     admit_kv(world, i, c, e, blocks)
     call["state"] = PREFILL
-    if call["handoff"] == 1 and call["moving"] > call["kv"] and call["preemptions"] == 0:
+    if call["handoff"] == 1 and call["moving"] > call["kv"]:
         fetch(world, i, c)
     if call["stream_key"] >= 0 and call["history_tokens"] > 0 and call["emitted"] + call["preemptions"] == 0:
         size = instance["block_size"]

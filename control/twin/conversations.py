@@ -252,16 +252,38 @@ def place_conversation(world: World, c: int) -> bool:
 
 
 @compiled_apart
+def take_held(world: World, c: int, i: int) -> None:
+    """Held call `c` goes to instance `i`."""
+    let_in(world, c)
+    bind(world, c, i)
+    if world.calls[c]["emitted"] > 0:
+        move(world, c, world.calls[c]["source"], i, world.calls[c]["kv"], 0)
+    else:
+        put_here(world, c, i)
+
+
+@compiled_apart
+def take_mates(world: World) -> None:
+    """Let in the held calls of workflows that have come to hold KV since: they may not wait for others while they do."""
+    world.clock[0]["mates_held"] = 0
+    c = world.clock[0]["held_head"]
+    while c >= 0:
+        after = world.calls[c]["next"]
+        if world.workflows[world.calls[c]["workflow"]]["pins"] > 0:
+            i = roomiest(world, c)
+            if i >= 0:
+                take_held(world, c, i)
+        c = after
+
+
+@compiled_apart
 def retry_held(world: World) -> None:
     """Let held calls in, in order, as far as there is room."""
+    if world.clock[0]["mates_held"] == 1:
+        take_mates(world)
     while world.clock[0]["n_held"] > 0:
         c = world.clock[0]["held_head"]
         i = roomiest(world, c)
         if i < 0:
             return
-        let_in(world, c)
-        bind(world, c, i)
-        if world.calls[c]["emitted"] > 0:
-            move(world, c, world.calls[c]["source"], i, world.calls[c]["kv"], 0)
-        else:
-            put_here(world, c, i)
+        take_held(world, c, i)

@@ -23,7 +23,7 @@ from control.policy.codes import (
     UP,
     WAITING,
 )
-from control.policy.placement import has_decoder, pins, places_conversations
+from control.policy.placement import hands_over, has_decoder, pins, places_conversations
 from control.twin.batching import book_idle, cut_run
 from control.twin.conversations import retry_held
 from control.twin.dispatching import place
@@ -33,7 +33,7 @@ from control.twin.heap import unschedule
 from control.twin.held import let_in
 from control.twin.kv import clear_kv, preempt_kv
 from control.twin.phases import end_phase, lose_all
-from control.twin.pins import lose_pin, release_call, release_pin
+from control.twin.pins import context_tokens, lose_pin, release_call, release_pin
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.prefixes import drop_prefix
 from control.twin.queue import push_front, remove
@@ -196,12 +196,23 @@ def replace_held(world: World) -> None:
     """After a change of fleet or policy: held calls that no decoder may ever take are placed anew or refused."""
     c = world.clock[0]["held_head"]
     while c >= 0:
-        after, tokens = world.calls[c]["next"], world.calls[c]["input_tokens"] + world.calls[c]["emitted"]
+        tokens = context_tokens(world, c)
         if not places_conversations(world.policy[0]) or not has_decoder(world.policy[0], world.instances, tokens):
             let_in(world, c)
             place(world, c)
             go_on(world, world.calls[c]["workflow"])
-        c = after
+            c = world.clock[0]["held_head"]  # what has just ended may have let in others
+        else:
+            c = world.calls[c]["next"]
+
+
+@compiled_within
+def stay(world: World, c: int) -> None:
+    """Call `c`, if it was to go on elsewhere after its prefill, does all its work where it is."""
+    call = world.calls[c]
+    if call["handoff"] == 1 and (call["state"] == WAITING or call["state"] == PREFILL):
+        call["handoff"] = 0
+        call["limit"] = min(call["limit"], world.instances[call["instance"]]["max_model_len"] - call["input_tokens"])
 
 
 @compiled_within
@@ -212,6 +223,9 @@ def switch_policy(world: World, dispatch: int, queue: int) -> None:
     if not pins(world.policy[0]):
         for s in range(len(world.pins)):
             release_pin(world, s)
+    if not hands_over(world.policy[0]):
+        for c in range(len(world.calls)):
+            stay(world, c)
     replace_held(world)
 
 

@@ -22,6 +22,7 @@ def hold(world: World, c: int) -> None:
         clock["held_head"] = c
     clock["held_tail"] = c
     clock["n_held"] += 1
+    world.workflows[call["workflow"]]["held"] += 1
 
 
 @compiled
@@ -39,4 +40,5 @@ def let_in(world: World, c: int) -> None:
     call["next"] = -1
     call["prev"] = -1
     clock["n_held"] -= 1
+    world.workflows[call["workflow"]]["held"] -= 1
     end_phase(world, c, IN_QUEUE)

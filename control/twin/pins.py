@@ -86,6 +86,8 @@ def bind(world: World, c: int, i: int) -> None:
     world.pins[s]["workflow"] = call["workflow"]
     instance["pinned"] += 1
     world.workflows[call["workflow"]]["pins"] += 1
+    if world.workflows[call["workflow"]]["held"] > 0:
+        world.clock[0]["mates_held"] = 1
     set_reserved(world, s, blocks)
 
 
