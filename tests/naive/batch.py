@@ -161,7 +161,7 @@ def cut_run(instance: Instance, now_s: float) -> None:
 
 
 def book_run(instance: Instance, now_s: float) -> float:
-    """Book the run up to now and return the joules of its iterations: while KV is sent the instance draws idle power."""
+    """Book the run up to now; the joules of its iterations. While KV is sent the instance draws its idle power."""
     run = instance.run
     assert run is not None
     seconds = now_s - run.start_s

@@ -26,14 +26,12 @@ class Conversing(Placing):
         if not self.rules.sets_aside:
             self.place_alone(call)
             return
-        conversation = call.conversation
-        if conversation is not None and conversation.home is not None:
-            if conversation.home not in self.decoders(call.context):
-                pins.lose(conversation, INSTANCE_LOST)
+        if call.home not in self.decoders(call.context):
+            pins.lose(call.conversation, INSTANCE_LOST)
         pins.begin_turn(self.rules, call)
-        if conversation is not None and conversation.home is not None:
-            if not self.goes_back(call, conversation.home):
-                self.put_here(call, {conversation.home.row: 0.0})
+        if call.home is not None:
+            if not self.goes_back(call, call.home):
+                self.put_here(call, {call.home.row: 0.0})
         elif not self.decoders(call.context + 1):
             self.refuse(call)
         elif self.rules.hands_over and self.prefillers(call):
@@ -138,16 +136,13 @@ class Conversing(Placing):
 
     def hand_over(self, source: Instance, call: Call) -> None:
         """The call has prefilled on `source`, which runs nothing while it hands over what it computed."""
-        home = call.conversation.home if call.conversation is not None else None
         call.only_prefills = False
-        goes_home = home is not None and home.state != DOWN and call.arrived > 0
-        begin_s = max(self.now_s, source.sending_until_s)
-        computed = call.kv - call.arrived if goes_home else call.kv
-        source.sending_until_s = begin_s + source.costs.send_ms(computed) * 1e-3
-        if goes_home:
-            assert home is not None
+        begin_s, home = max(self.now_s, source.sending_until_s), call.home
+        if home is not None and home.state != DOWN and call.arrived > 0:
+            source.sending_until_s = begin_s + source.costs.send_ms(call.kv - call.arrived) * 1e-3
             self.send(call, source, home, call.kv, call.arrived)
         else:
+            source.sending_until_s = begin_s + source.costs.send_ms(call.kv) * 1e-3
             self.find_decoder(call, source)
 
     def find_decoder(self, call: Call, source: Instance) -> None:

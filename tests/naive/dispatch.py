@@ -4,8 +4,9 @@ import math
 
 from control.policy.codes import HEXGEN, HEXGEN_ARTIFACT, LEAST_LOADED, POWER_OF_TWO, PREFIX, SESSION, UP
 from tests.naive import cache
+from tests.naive.history import Step
 from tests.naive.rules import Rules
-from tests.naive.state import Call, Instance, Step
+from tests.naive.state import Call, Instance
 
 
 def eligible(instances: list[Instance], call: Call) -> list[Instance]:
@@ -67,8 +68,7 @@ def scores(
     if rules.dispatch == POWER_OF_TWO:
         return {e.row: -1.0 * load(e) for e in two_choices(able, call)}
     if rules.dispatch == SESSION:
-        home = call.conversation.home if call.conversation else None
-        return {e.row: 1.0 if e is home else 0.0 for e in able}
+        return {e.row: 1.0 if e is call.home else 0.0 for e in able}
     if rules.dispatch == PREFIX:
         return {e.row: cached_tokens(e, call) for e in able}
     return {e.row: -1.0 * turn[e.row] for e in able}

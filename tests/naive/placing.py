@@ -73,11 +73,11 @@ class Placing:
             self.refuse(call)
             return
         if self.rules.dispatch == SESSION:
-            if call.conversation is not None and call.conversation.home not in able:
+            if call.home not in able:
                 pins.lose(call.conversation, INSTANCE_LOST)
             pins.begin_turn(self.rules, call)
         instance = dispatch.choose(self.rules, self.instances, call, self.steps, self.rotation)
-        if self.rules.dispatch == SESSION and call.conversation is not None and call.conversation.home is not instance:
+        if self.rules.dispatch == SESSION and call.conversation is not None and call.home is not instance:
             pins.settle(self.rules, call, self.workflows[call.workflow], instance)
         self.enqueue(call, instance)
 

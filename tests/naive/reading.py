@@ -5,8 +5,9 @@ from typing import Any
 
 from control.twin.world import World
 from tests.naive.costs import CostModel
+from tests.naive.history import Kind, Step
 from tests.naive.rules import Rules
-from tests.naive.state import Call, Conversation, Instance, Kind, Step, Workflow
+from tests.naive.state import Call, Conversation, Instance, Workflow
 
 CALL_INPUTS: tuple[str, ...] = ("workflow", "group", "step", "tenant", "input_tokens", "output_tokens", "shared_key")
 CALL_INPUTS += ("shared_tokens", "stream_key", "history_tokens", "tool_s", "draw_a", "draw_b")
@@ -50,9 +51,7 @@ def read_rules(world: World) -> Rules:
     return Rules(**{field.name: world.policy[0][field.name].item() for field in fields(Rules)})
 
 
-def read_instances(
-    world: World, rules: Rules, calls: list[Call], conversations: list[Conversation]
-) -> list[Instance]:
+def read_instances(world: World, rules: Rules, calls: list[Call], conversations: list[Conversation]) -> list[Instance]:
     """All instances, empty."""
     found = []
     for i, row in enumerate(world.instances):

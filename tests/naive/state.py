@@ -71,6 +71,11 @@ class Call:
     critical: int = 0
 
     @property
+    def home(self) -> "Instance | None":
+        """Where its conversation is kept."""
+        return None if self.conversation is None else self.conversation.home
+
+    @property
     def context(self) -> int:
         """Tokens of its context: what was sent and what it generated."""
         return self.input_tokens + self.emitted
@@ -162,28 +167,6 @@ class Conversation:
     def instance(self) -> int:
         """Row of its home."""
         return -1 if self.home is None else self.home.row
-
-
-@dataclass(eq=False)
-class Step:
-    """What history says of a kind of call."""
-
-    seen: float
-    mean_input: float
-    mean_output: float
-    mean_tool_s: float
-    mean_exec_s: float
-    mean_prefill_s: float
-    drops: int
-
-
-@dataclass(eq=False)
-class Kind:
-    """How the template of a kind of workflow is known."""
-
-    declared: int
-    seen: float
-    template: list[float]  # entries by step
 
 
 @dataclass(eq=False)
