@@ -2,7 +2,7 @@
 
 import math
 
-from control.policy.codes import DECODE, DOWN, LLF, PLAS, PREFILL, QLM, VTC, WAITING
+from control.policy.codes import BY_CLIENT, DECODE, DOWN, LLF, PLAS, PREFILL, QLM, VTC, WAITING
 from tests.naive import cache, pins
 from tests.naive.orders import Order, pick
 from tests.naive.state import Call, Instance, Run
@@ -183,7 +183,7 @@ def finish_run(instance: Instance, now_s: float) -> tuple[list[Call], list[Call]
     instance.iterations += run.n
     for call in list(instance.batch):
         step_call(instance, call, run.n, a_token, now_s)
-    ended = [call for call in instance.batch if call.emitted >= call.limit]
+    ended = [call for call in instance.batch if call.emitted >= call.limit or call.cause == BY_CLIENT]
     handed = [call for call in instance.batch if call not in ended and goes_on_elsewhere(instance, call)]
     instance.batch = [call for call in instance.batch if call not in ended and call not in handed]
     for call in ended:

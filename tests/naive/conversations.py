@@ -113,6 +113,7 @@ class Conversing(Placing):
         """The call is held no more; it waited for others."""
         self.held.remove(call)
         call.queue_other_s += self.now_s - call.log[-1][1]
+        call.log.append(("let in", self.now_s))
 
     def retry_held(self) -> None:
         """Room may have come free: let held calls in, in order, until one finds none."""

@@ -68,6 +68,7 @@ class Call:
     log: list[tuple[str, float]] = field(default_factory=list)  # phases in order, and when each began
     queue_own_s: float = 0.0
     queue_other_s: float = 0.0
+    failure_s: float = 0.0
     critical: int = 0
 
     @property

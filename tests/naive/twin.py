@@ -5,10 +5,11 @@ before idle contexts expire, these before workflows arrive, lower rows first; in
 happens at that instant.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 
-from control.policy.codes import ACTIVE, BROKEN, CANCELLED, COMPLETED, DONE, DOWN, NO_CAUSE, WORKFLOW_ENDED
+from control.policy.codes import ACTIVE, BROKEN, BY_CLIENT, CANCELLED, COMPLETED, DONE, DOWN, NO_CAUSE, WORKFLOW_ENDED
 from tests.naive import batch, history, pins
 from tests.naive.conversations import Conversing
 from tests.naive.placing import done_s
@@ -20,18 +21,29 @@ class NaiveTwin(Conversing):
 
     def run(self) -> None:
         """Let everything happen, then book idle energy up to the end."""
+        self.advance(math.inf)
+        for instance in self.instances:
+            if instance.state != DOWN and instance.run is None:
+                batch.book_idle(instance, self.now_s)
+
+    def advance(self, until_s: float) -> None:
+        """Let everything happen up to a moment."""
+        self.plan()
         event = self.next_event()
-        while event is not None:
+        while event is not None and event[0] <= until_s:
             self.now_s = event[0]
             event[1]()
             event = self.next_event()
             if event is None or event[0] > self.now_s:
-                for instance in self.instances:
-                    batch.plan(instance, self.order, self.exact, self.now_s)
+                self.plan()
                 event = self.next_event()
+        if until_s < math.inf:
+            self.now_s = until_s
+
+    def plan(self) -> None:
+        """Have every instance that stands at a batch boundary go on."""
         for instance in self.instances:
-            if instance.state != DOWN:
-                batch.book_idle(instance, self.now_s)
+            batch.plan(instance, self.order, self.exact, self.now_s)
 
     def next_event(self) -> tuple[float, Callable[[], None]] | None:
         """Time and action of the next event, None after the last."""
@@ -56,10 +68,11 @@ class NaiveTwin(Conversing):
         """Completed calls teach their step and move their workflows on; prefilled ones go on elsewhere."""
         ended, handed = batch.finish_run(instance, self.now_s)
         for call in ended:
-            history.learn(self.instances, self.steps, call)
-            self.end_call(call, COMPLETED, NO_CAUSE)
-            self.workflows[call.workflow].attained_s += call.finished_s - call.started_s
-            pins.end_turn(self.rules, instance, call, self.now_s)
+            if call.cause == BY_CLIENT:
+                self.end_call(call, CANCELLED, BY_CLIENT)
+                pins.free_call(call)
+            else:
+                self.complete(instance, call)
             self.leave_group(call)
             self.go_on(call)
         for call in handed:
@@ -67,6 +80,13 @@ class NaiveTwin(Conversing):
             self.go_on(call)
         if ended:
             self.retry_held()
+
+    def complete(self, instance: Instance, call: Call) -> None:
+        """The call reached its length."""
+        history.learn(self.instances, self.steps, call)
+        self.end_call(call, COMPLETED, NO_CAUSE)
+        self.workflows[call.workflow].attained_s += call.finished_s - call.started_s
+        pins.end_turn(self.rules, instance, call, self.now_s)
 
     def go_on(self, call: Call) -> None:
         """Go on with the call's workflow if none of its calls is open."""

@@ -13,9 +13,9 @@ from tests.naive.twin import NaiveTwin
 CALL_FIELDS: tuple[str, ...] = ("state", "cause", "instance", "preemptions", "cached_tokens", "emitted", "energy_j")
 CALL_FIELDS += ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s", "budget_s", "deadline_s")
 CALL_FIELDS += ("score", "t_comp_s", "t_queue_s", "runner_up", "runner_up_score", "critical")
-CALL_FIELDS += ("prefill_s", "decode_s", "preempted_s", "transfer_s", "hold_s", "prefill_j")
-#: Differences of meters in the kernel, sums over runs in the slow twin: alike to 1e-9 s, not to the bit.
-METERED = ("queue_own_s", "queue_other_s")
+CALL_FIELDS += ("prefill_s", "decode_s", "preempted_s", "transfer_s", "hold_s", "prefill_j", "restarts")
+#: Sums of differences in the kernel, other sums in the slow twin: alike to 1e-9 s, not to the bit.
+METERED = ("queue_own_s", "queue_other_s", "failure_s")
 INSTANCE_FIELDS: tuple[str, ...] = ("energy_j", "idle_j", "busy_s", "iterations", "preemptions", "kv_peak")
 INSTANCE_FIELDS += ("free", "evictable", "queued_work_s", "dispatched_s", "seen", "pinned", "reserved")
 INSTANCE_FIELDS += ("sent", "sent_tokens", "evicted_blocks", "prefill_j")
