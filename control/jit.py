@@ -56,17 +56,46 @@ if JIT_ON:
     numba.config.CACHE_DIR = str(cache_folder())
 
 
+def _apart(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a function that is not inlined."""
+    return options | {"forceinline": False}
+
+
+def _inner(function: F, options: dict[str, Any]) -> F:
+    """`function` compiled for callers that are compiled themselves; a call from Python compiles it for Python.
+
+    A wrapper that takes a world of some thirty arrays from Python costs more to compile than most functions here
+    (measured: 0.8 s each, two thirds of all compile time), so only what Python calls gets one, on its first call, and
+    only that is cached on disk: it holds all it calls. Whole numbers have one type, whether they are literal or not, so
+    that no function is compiled once for each constant that it is given.
+    """
+    bare = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    inside: Any = numba.njit(**options | bare)(function)
+    outside: Any = numba.njit(**options | {"no_cfunc_wrapper": True})(function)
+    template = inside.get_call_template
+
+    def get_call_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        plain = {name: numba.types.unliteral(value) for name, value in kws.items()}
+        return template(tuple(numba.types.unliteral(value) for value in args), plain)
+
+    def add_overload(result: Any) -> None:
+        inside.overloads[tuple(result.signature.args)] = result
+
+    def from_python(*args: Any, **kws: Any) -> Any:
+        entry = outside._compile_for_args(*args, **kws)
+        for types, result in outside.overloads.items():
+            inside._insert([one._code for one in types], result.entry_point, result.objectmode)
+        return entry
+
+    inside.get_call_template = get_call_template
+    inside.add_overload = add_overload
+    inside._compile_for_args = from_python
+    return cast(F, inside)
+
+
 def compiled(function: F) -> F:
     """Compile `function` in nopython mode, without the GIL, strict floating point; cached on disk."""
-    if not JIT_ON:
-        return function
-    options: dict[str, Any] = FLAGS
-    return cast(F, numba.njit(**options)(function))
-
-
-def _as_is(array: A) -> A:
-    """The array itself: plain Python counts references for us."""
-    return array
+    return _inner(function, FLAGS) if JIT_ON else function
 
 
 def compiled_apart(function: F) -> F:
@@ -74,10 +103,21 @@ def compiled_apart(function: F) -> F:
 
     Every caller of an inlined function compiles it again; the world's copy at a call costs some 50 ns.
     """
-    if not JIT_ON:
-        return function
-    options: dict[str, Any] = FLAGS | {"forceinline": False}
-    return cast(F, numba.njit(**options)(function))
+    return _inner(function, _apart(FLAGS)) if JIT_ON else function
+
+
+def compiled_within(function: F) -> F:
+    """As `compiled`, but written into its callers before they are compiled, and never compiled by itself.
+
+    For the upper layers: whatever calls large functions compiles them again, so each layer less spares all that is
+    below it. Python cannot call it quickly.
+    """
+    return cast(F, numba.njit(inline="always", nogil=True, error_model="numpy")(function)) if JIT_ON else function
+
+
+def _as_is(array: A) -> A:
+    """The array itself: plain Python counts references for us."""
+    return array
 
 
 #: The same array without its owner: passing it on counts no references. A world holds some twenty arrays, and every

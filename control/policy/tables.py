@@ -262,6 +262,7 @@ PIN = np.dtype(
         ("sent", "i8"),  # times its KV moved
         ("breaks", "i8"),  # turns that found the pin or its KV gone
         ("break_cause", "i8"),  # codes.INSTANCE_LOST ...: of the latest, -1: none
+        ("at_home", "i8"),  # 1: it was pinned when its latest turn came
         ("lost_cause", "i8"),  # why it has no instance any more, until its next turn finds out, -1: it was not lost
         ("workflow", "i8"),  # row of the workflow it belongs to
         ("recomputed", "i8"),  # history tokens computed again

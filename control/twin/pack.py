@@ -19,7 +19,7 @@ from control.model.templates import (
 from control.model.workload import Workload
 from control.policy.budget import refresh_step
 from control.policy.codes import ROLES
-from control.policy.rules import Conversations, policy_table
+from control.policy.rules import USUAL, Conversations, policy_table
 from control.policy.tables import (
     CALL_STATE,
     CLOCK,
@@ -215,7 +215,7 @@ def build_world(
     journal: bool = False,
     form: str = "paper",
     aging_s: float = np.inf,
-    conversations: Conversations = Conversations(),
+    conversations: Conversations = USUAL,
 ) -> World:
     """A world at time 0 with `workload` about to arrive.
 
