@@ -62,6 +62,24 @@ def leave_queue(instance: Instance, call: Call, now_s: float) -> None:
     call.queue_other_s += other_s
 
 
+def fetch(instance: Instance, call: Call, now_s: float) -> None:
+    """A prefiller fetches a turn's history from its home, and runs nothing meanwhile."""
+    home, conversation = call.home, call.conversation
+    if home is None or conversation is None:
+        call.arrived = 0
+        return
+    call.kv = call.arrived
+    home.sent += 1
+    home.sent_tokens += call.arrived
+    conversation.sent += 1
+    hold_up(instance, home.costs.transfer_ms(call.arrived), now_s)
+
+
+def hold_up(instance: Instance, ms: float, now_s: float) -> None:
+    """The instance begins no iteration for so much longer: KV is handed over."""
+    instance.sending_until_s = max(now_s, instance.sending_until_s) + ms * 1e-3
+
+
 def give_chunk(call: Call, budget: int) -> int:
     """The call prefills what the token budget allows; what is left of the budget."""
     call.chunk = min(budget, call.target - call.kv)
@@ -87,7 +105,9 @@ def admit_waiting(instance: Instance, budget: int, order: Order, now_s: float) -
         instance.counters[call.workflow].tokens += call.input_tokens
         cache.take_context(instance, call, prefix, blocks)
         call.state = PREFILL
-        pins.note_recompute(instance, call, blocks)
+        if call.only_prefills and call.arrived > call.kv and not call.preemptions:
+            fetch(instance, call, now_s)
+        pins.note_recompute(instance, call)
         call.cached_tokens += call.kv
         if call.started_s < 0:
             call.started_s = now_s

@@ -12,7 +12,7 @@ from control.policy.codes import (
     TRANSFER,
     UP,
 )
-from tests.naive import cache, dispatch, pins
+from tests.naive import batch, cache, dispatch, pins
 from tests.naive.placing import Placing
 from tests.naive.state import Call, Instance
 
@@ -32,11 +32,11 @@ class Conversing(Placing):
         if call.home is not None:
             if not self.goes_back(call, call.home):
                 self.put_here(call, {call.home.row: 0.0})
-        elif not self.decoders(call.context + 1):
-            self.refuse(call)
-        elif self.rules.hands_over and self.prefillers(call):
+        elif self.rules.hands_over and self.decoders(call.context + 1) and self.prefillers(call):
             call.arrived = 0
             self.put_prefill(call, self.prefillers(call))
+        elif not self.decoders(call.context):
+            self.refuse(call)
         elif self.roomy(call):
             self.settle_here(call)
         else:
@@ -86,7 +86,7 @@ class Conversing(Placing):
         self.put(call, score, instance.costs.exec_s(call.context, outputs, held))
 
     def put_prefill(self, call: Call, score: dict[int, float]) -> None:
-        """Place the call on the prefill tier for what did not arrive with it."""
+        """Place the call on the prefill tier for what is not fetched."""
         call.only_prefills = True
         self.put(call, score, self.first(score).costs.prefill_s(call.context, call.arrived))
 
@@ -138,58 +138,51 @@ class Conversing(Placing):
     def hand_over(self, source: Instance, call: Call) -> None:
         """The call has prefilled on `source`, which runs nothing while it hands over what it computed."""
         call.only_prefills = False
-        begin_s, home = max(self.now_s, source.sending_until_s), call.home
-        if home is not None and home.state != DOWN and call.arrived > 0:
-            source.sending_until_s = begin_s + source.costs.send_ms(call.kv - call.arrived) * 1e-3
+        home = call.home
+        if home is not None and home in self.decoders(call.context) and call.arrived > 0:
+            batch.hold_up(source, source.costs.send_ms(call.kv - call.arrived), self.now_s)
             self.send(call, source, home, call.kv, call.arrived)
         else:
-            source.sending_until_s = begin_s + source.costs.send_ms(call.kv) * 1e-3
+            batch.hold_up(source, source.costs.send_ms(call.kv), self.now_s)
             self.find_decoder(call, source)
 
     def find_decoder(self, call: Call, source: Instance) -> None:
-        """Send the call's KV to a decoder with room, or hold it; refuse it where none is up."""
-        call.came_from = source
-        if not self.decoders(call.context):
+        """Send the call's KV home, or to a decoder with room, or hold it; refuse it where no decoder is up."""
+        call.came_from, able = source, self.decoders(call.context)
+        if not able:
             self.refuse(call)
-        elif self.roomy(call):
-            self.settle_far(call)
+        elif call.home in able:
+            self.send(call, source, call.home, call.kv, 0)
         else:
-            self.hold(call)
+            pins.free_call(call)
+            self.settle_far(call) if self.roomy(call) else self.hold(call)
 
     def on_kv(self, call: Call) -> None:
         """The call's KV arrives, or finds the instance gone."""
         call.arrives_s = None
         call.log.append(("arrived", self.now_s))
         instance = self.instances[call.instance]
-        if instance.state == DOWN and call.emitted == 0:
-            call.arrived = 0
-            self.place(call)
-        elif instance.state == DOWN:
+        if instance.state == DOWN:
             assert call.came_from is not None
             self.find_decoder(call, call.came_from)
-        else:
-            self.go_on_here(call, instance)
-
-    def go_on_here(self, call: Call, instance: Instance) -> None:
-        """The call waits where its KV arrived: to prefill the rest of its turn, or to decode."""
+            return
         cache.arrive(instance, call)
-        score = {instance.row: 0.0}
-        if call.emitted == 0:
-            self.put_prefill(call, score)
-        else:
-            call.arrived = 0
-            outputs = self.steps[call.step].mean_output
-            self.put(call, score, instance.costs.decode_s(call.context, outputs))
+        call.arrived = 0
+        outputs = self.steps[call.step].mean_output
+        self.put(call, {instance.row: 0.0}, instance.costs.decode_s(call.context, outputs))
 
     def goes_back(self, call: Call, home: Instance) -> bool:
-        """Under AMPD, send the history of a turn to the prefill tier if that is its route; whether it was."""
-        if self.rules.dispatch != AMPD or call.emitted or not self.prefillers(call):
+        """Under AMPD, place a turn on the prefill tier, which will fetch its history, if that is its route."""
+        if self.rules.dispatch != AMPD or call.emitted or home not in self.decoders(call.context + 1):
+            return False
+        if not self.prefillers(call):
             return False
         target = self.first(self.prefillers(call))
         history = min(cache.standing_tokens(home, call), call.context - 1)
         if history == 0 or not self.is_sent_back(call, home, target):
             return False
-        self.send(call, home, target, history, 0)
+        call.arrived = history
+        self.put_prefill(call, self.prefillers(call))
         return True
 
     def is_sent_back(self, call: Call, home: Instance, there: Instance) -> bool:

@@ -71,7 +71,6 @@ class Disturbed(NaiveTwin):
         elif instance.run is None:
             batch.book_idle(instance, self.now_s)
         instance.state = UP
-        self.retry_held()
 
     def drain(self, instance: Instance) -> None:
         """The instance finishes what it has and is given nothing new."""
@@ -86,11 +85,12 @@ class Disturbed(NaiveTwin):
         if not workflow.open:
             workflow.tool_s -= workflow.group_done_s - self.now_s
             workflow.tool_until_s = None
+            self.end_workflow(workflow)
+            return
         for call in list(workflow.open):
             self.cancel_call(call)
         if not workflow.open:
             self.move_on(workflow)
-        self.retry_held()
 
     def cancel_call(self, call: Call) -> None:
         """At once, or at the end of the iteration where the call runs."""
@@ -130,7 +130,6 @@ class Disturbed(NaiveTwin):
             for conversation in self.conversations:
                 pins.unpin(conversation)
         self.replace_held()
-        self.retry_held()
 
     def replace_held(self) -> None:
         """Held calls that no decoder may take any more, or for which none need wait, are placed anew."""

@@ -70,29 +70,29 @@ def begin_turn(rules: Rules, call: Call) -> None:
     if conversation is None:
         return
     conversation.expires_s = None
-    is_new = call.emitted == 0 and call.restarts == 0
-    if conversation.turns > 0 and is_new:
-        if rules.pins and conversation.home is None and conversation.lost_cause >= 0:
+    conversation.was_home = conversation.home is not None
+    if conversation.turns > 0 and call.emitted == 0:
+        if conversation.home is None and conversation.lost_cause >= 0:
             note_break(conversation, conversation.lost_cause)
             conversation.lost_cause = -1
-        elif call.input_tokens < conversation.tokens:
+        elif call.input_tokens < conversation.tokens and call.restarts == 0:
             note_break(conversation, COMPACTED)
     follow_context(rules, call)
 
 
-def note_recompute(instance: Instance, call: Call, blocks: int) -> None:
-    """A turn begins with `blocks` cached blocks: what else of its history could have been is computed again."""
+def note_recompute(instance: Instance, call: Call) -> None:
+    """A turn begins with what was cached or fetched: what else of its history could have been is computed again."""
     conversation, size = call.conversation, instance.block_size
     if conversation is None or call.history_tokens == 0 or call.emitted or call.preemptions:
         return
-    lost = (min(call.history_tokens, call.target) - 1) // size - blocks
+    lost = (min(call.history_tokens, call.target) - 1) // size - call.kv // size
     if lost > 0:
         conversation.recomputed += lost * size
-        if conversation.home is instance:
+        if conversation.home is instance and conversation.was_home and instance.caching:
             note_break(conversation, EVICTED)
 
 
-def end_turn(rules: Rules, instance: Instance, call: Call, now_s: float) -> None:
+def end_turn(rules: Rules, call: Call, now_s: float) -> None:
     """The call completed: its conversation is idle until the next turn."""
     free_call(call)
     conversation = call.conversation
@@ -103,7 +103,7 @@ def end_turn(rules: Rules, instance: Instance, call: Call, now_s: float) -> None
     conversation.input_tokens += call.input_tokens
     conversation.cached_tokens += min(call.cached_tokens, call.input_tokens)
     conversation.last_s, conversation.first_token_s = now_s, call.first_token_s
-    if conversation.home is instance:
+    if conversation.home is not None:
         follow_context(rules, call)
         if rules.idle_ttl_s < 1e300:
             conversation.expires_s = now_s + rules.idle_ttl_s
@@ -123,13 +123,9 @@ def expire(conversation: Conversation) -> None:
     lose(conversation, EXPIRED)
 
 
-def end_all(calls: list[Call]) -> bool:
-    """The workflow of these calls ended, and with it their conversations; whether any had a home."""
-    had = False
-    for call in calls:
-        conversation = call.conversation
-        if conversation is not None and conversation.home is not None:
+def end_all(conversations: list[Conversation], workflow: Workflow) -> None:
+    """The workflow ended, and with it its conversations."""
+    for conversation in conversations:
+        if conversation.home is not None and conversation.workflow is workflow:
             drop_context(conversation)
             unpin(conversation)
-            had = True
-    return had

@@ -60,6 +60,7 @@ class Placing:
         longest = max((e.max_model_len for e in self.instances), default=-math.inf)
         cause = NO_INSTANCE if call.input_tokens < longest else TOO_LONG
         call.instance = -1
+        pins.free_call(call)
         self.end_call(call, REFUSED, cause)
         self.leave_group(call)
         workflow = self.workflows[call.workflow]

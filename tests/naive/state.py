@@ -58,7 +58,7 @@ class Call:
     prefill_j: float = 0.0
     conversation: "Conversation | None" = None
     only_prefills: bool = False  # where it is now: it decodes elsewhere
-    arrived: int = 0  # leading KV tokens that it was sent with
+    arrived: int = 0  # leading KV tokens that it finds where it goes
     at_home: int = 0  # of those, tokens that stayed behind on the instance it goes back to
     came_from: "Instance | None" = None  # the prefiller that keeps its KV
     arrives_s: float | None = None  # when its KV arrives
@@ -158,6 +158,7 @@ class Conversation:
     sent: int = 0
     breaks: int = 0
     break_cause: int = -1
+    was_home: bool = False  # whether it had a home when its latest turn came
     lost_cause: int = -1  # why it has no home any more, until a turn finds out
     recomputed: int = 0
     last_s: float = -1.0

@@ -13,7 +13,7 @@ from control.policy.codes import ACTIVE, BROKEN, BY_CLIENT, CANCELLED, COMPLETED
 from tests.naive import batch, history, pins
 from tests.naive.conversations import Conversing
 from tests.naive.placing import done_s
-from tests.naive.state import Call, Conversation, Instance, Workflow
+from tests.naive.state import Call, Instance, Workflow
 
 
 class NaiveTwin(Conversing):
@@ -33,6 +33,7 @@ class NaiveTwin(Conversing):
         while event is not None and event[0] <= until_s:
             self.now_s = event[0]
             event[1]()
+            self.retry_held()
             event = self.next_event()
             if event is None or event[0] > self.now_s:
                 self.plan()
@@ -59,7 +60,7 @@ class NaiveTwin(Conversing):
                 events.append((workflow.tool_until_s, partial(self.on_tool_return, workflow)))
         for conversation in self.conversations:
             if conversation.expires_s is not None:
-                events.append((conversation.expires_s, partial(self.on_idle_end, conversation)))
+                events.append((conversation.expires_s, partial(pins.expire, conversation)))
         if self.coming:
             events.append((self.coming[0].arrival_s, self.on_arrival))
         return min(events, key=lambda event: event[0], default=None)
@@ -72,21 +73,19 @@ class NaiveTwin(Conversing):
                 self.end_call(call, CANCELLED, BY_CLIENT)
                 pins.free_call(call)
             else:
-                self.complete(instance, call)
+                self.complete(call)
             self.leave_group(call)
             self.go_on(call)
         for call in handed:
             self.hand_over(instance, call)
             self.go_on(call)
-        if ended:
-            self.retry_held()
 
-    def complete(self, instance: Instance, call: Call) -> None:
+    def complete(self, call: Call) -> None:
         """The call reached its length."""
         history.learn(self.instances, self.steps, call)
         self.end_call(call, COMPLETED, NO_CAUSE)
         self.workflows[call.workflow].attained_s += call.finished_s - call.started_s
-        pins.end_turn(self.rules, instance, call, self.now_s)
+        pins.end_turn(self.rules, call, self.now_s)
 
     def go_on(self, call: Call) -> None:
         """Go on with the call's workflow if none of its calls is open."""
@@ -98,11 +97,6 @@ class NaiveTwin(Conversing):
         """KV arrives where its call goes on."""
         self.on_kv(call)
         self.go_on(call)
-
-    def on_idle_end(self, conversation: Conversation) -> None:
-        """A conversation was idle for too long: what was set aside for it is free."""
-        pins.expire(conversation)
-        self.retry_held()
 
     def on_tool_return(self, workflow: Workflow) -> None:
         """Tool time is over."""
@@ -153,8 +147,7 @@ class NaiveTwin(Conversing):
         workflow.finished_s = self.now_s
         if workflow.state == DONE:
             history.learn_template(self.kinds[workflow.kind], workflow)
-        if pins.pinned_for(self.conversations, workflow) and pins.end_all(calls):
-            self.retry_held()
+        pins.end_all(self.conversations, workflow)
 
     def start_group(self, workflow: Workflow) -> None:
         """Budgets for the group, then a place for each of its calls."""

@@ -26,6 +26,7 @@ def obey_slowly(naive: Disturbed, order: Order) -> None:
         naive.change_policy(policy_codes(ALL_POLICIES[order.number % len(ALL_POLICIES)]))
     elif instance.state != DOWN:
         naive.drain(instance)
+    naive.retry_held()
 
 
 @examples(60)

@@ -251,13 +251,14 @@ def test_oracle_need_sets_the_peak_aside_from_the_start() -> None:
 
 
 def test_ampd_that_always_errs_sends_every_later_turn_back() -> None:
-    """History goes to the prefiller, the increment comes home: three moves in two turns."""
+    """The prefiller fetches the history, the increment comes home: three moves in two turns."""
     world = ended(build(Flow(0.0, turns((200, 8), (240, 8))), policy="ampd", error=1.0, on=TIERS[:2]))
     calls, pin = world.calls, world.pins[0]
     history = 207 // 16 * 16
     assert (pin["sent"], pin["breaks"], pin["turns"]) == (3, 0, 2)
     assert world.instances["sent_tokens"].tolist() == [200 + 240 - history, history]
-    assert calls["transfer_s"] == pytest.approx([LINK_S, 2 * LINK_S])
+    assert calls["transfer_s"] == pytest.approx([LINK_S, LINK_S])
+    assert calls["prefill_s"] == pytest.approx([STEP_S, LINK_S + STEP_S])  # nothing else runs there meanwhile
     assert world.instances["prefill_tokens"][0] == 200 + 240 - history
     assert calls["instance"].tolist() == [1, 1]
 
