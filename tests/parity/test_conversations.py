@@ -23,32 +23,32 @@ from tests.support.scenes import STEPS, TENANTS, Scene, examples
 from tests.support.worlds import CallSpec, Flow, fleet, instance, workload
 
 A40 = ("A40", "Qwen3-0.6B")  # its prefillers are held up by sending
-GPUS = (A40, A40, ("A100", "Llama-3.1-8B"))
+GPUS = (("A100", "Llama-3.1-8B"), A40)
 
 
 @st.composite
-def tiered(draw: st.DrawFn) -> list[InstanceSpec]:
-    """One or two prefillers and up to three decoders, with room for a few conversations."""
+def tiered(draw: st.DrawFn, scale: int) -> list[InstanceSpec]:
+    """One or two prefillers and up to three decoders, with room for a few conversations of this scale."""
     block, n = draw(st.sampled_from([1, 4, 16])), draw(st.integers(1, 2))
     specs = []
     for k in range(n + draw(st.integers(1, 3))):
         gpu, model = draw(st.sampled_from(GPUS))
-        tokens, seqs = draw(st.sampled_from([100, 200, 400])), draw(st.sampled_from([1, 4, 8]))
-        limit, batched = draw(st.sampled_from([None, None, 90])), draw(st.sampled_from([8, 64, 512]))
+        tokens, seqs = scale * draw(st.sampled_from([100, 200, 400])), draw(st.sampled_from([1, 4, 8]))
+        limit, batched = draw(st.sampled_from([None, None, 90 * scale])), scale * draw(st.sampled_from([512, 64, 8]))
         role = "prefill" if k < n else draw(st.sampled_from(["decode", "mixed"]))
         spec = instance(gpu, model, block_size=block, kv_tokens=max(block, tokens // block * block), role=role)
         specs.append(vars(spec) | {"max_num_seqs": seqs, "max_num_batched_tokens": batched, "max_model_len": limit})
     return [InstanceSpec(**settings) for settings in specs]
 
 
-def conversation(rng: np.random.Generator, number: int, span_s: float) -> Flow:
+def conversation(rng: np.random.Generator, number: int, span_s: float, scale: int) -> Flow:
     """Up to five turns: each sends what the one before held and some more, one in six shrinks it."""
     calls, held = [], 0
     for group in range(int(rng.integers(1, 6))):
         history = held if rng.random() > 1 / 6 else int(rng.integers(0, held + 1))
         call = CallSpec(
-            input_tokens=history + int(rng.integers(1, 30 if group else 60)),
-            output_tokens=int(rng.choice([1, 2, 5, 12])),
+            input_tokens=history + scale * int(rng.integers(1, 30 if group else 60)),
+            output_tokens=int(rng.choice([1, 2, 5, 12, 60])),
             group=group,
             step=int(rng.integers(0, len(STEPS))),
             tool_s=float(rng.choice([0.0, 0.05, 0.3])),
@@ -66,16 +66,16 @@ def conversation(rng: np.random.Generator, number: int, span_s: float) -> Flow:
 def conversation_scenes(draw: st.DrawFn, policy: str) -> Scene:
     """A few conversations under `policy`."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    span_s, n = draw(st.sampled_from([0.0, 0.5, 3.0])), draw(st.integers(1, 12))
+    span_s, n, scale = draw(st.sampled_from([0.0, 0.5, 3.0])), draw(st.integers(1, 12)), draw(st.sampled_from([120, 1]))
     settings = Conversations(
         need=draw(st.sampled_from(NEEDS)),
-        router=draw(st.sampled_from(ROUTERS)),
+        router=draw(st.sampled_from(ROUTERS[::-1])),
         error=draw(st.sampled_from([0.0, 0.3, 1.0])),
         idle_ttl_s=draw(st.sampled_from([math.inf, math.inf, 0.1])),
     )
-    flows = [conversation(rng, k, span_s) for k in range(n)]
+    flows = [conversation(rng, k, span_s, scale) for k in range(n)]
     work = workload(flows, steps=STEPS, tenants=TENANTS)
-    return Scene(work, fleet(*draw(tiered())), policy, 0.5, 1.0, -1, conversations=settings)
+    return Scene(work, fleet(*draw(tiered(scale))), policy, 0.5, 1.0, -1, conversations=settings)
 
 
 @pytest.mark.parametrize("policy", CONVERSATION_POLICIES)
