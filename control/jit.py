@@ -26,6 +26,7 @@ FLAGS = {
     "fastmath": False,
     "boundscheck": BOUNDSCHECK,
     "error_model": "numpy",
+    "_nrt": False,  # nothing is allocated in a kernel: no array is counted (measured: 13 us an event, 0.22 us without)
     "forceinline": True,  # a world is passed by value: inlined, the copies vanish (measured: 30 times faster)
 }
 COMPILED_ROOMS = ("model", "policy", "twin")
@@ -104,6 +105,11 @@ def compiled_apart(function: F) -> F:
     Every caller of an inlined function compiles it again; the world's copy at a call costs some 50 ns.
     """
     return _inner(function, _apart(FLAGS)) if JIT_ON else function
+
+
+def compiled_with_memory(function: F) -> F:
+    """As `compiled_apart`, for a function that allocates scratch arrays of its own."""
+    return _inner(function, _apart(FLAGS) | {"_nrt": True}) if JIT_ON else function
 
 
 def compiled_within(function: F) -> F:

@@ -176,7 +176,8 @@ def on_arrival(world: World) -> None:
     workflow["next_call"] = workflow["first_call"]
     workflow["group_done_s"] = clock["now_s"]
     workflow["critical"] = -1
-    world.remaining[w, :] = world.templates[workflow["kind"], :]
+    for k in range(len(world.steps)):
+        world.remaining[w, k] = world.templates[workflow["kind"], k]
     plan_workflow(world.templates, world.steps, workflow)
     move_on(world, w)
 
