@@ -84,7 +84,7 @@ def share_budget(world: World, i: int) -> int:
 
 @compiled_apart
 def fetch(world: World, i: int, c: int) -> None:
-    """Prefiller `i` fetches the history of call `c` from where its conversation is pinned, as far as it is left there."""
+    """Prefiller `i` fetches the history of call `c` from where its conversation is pinned, as far as it is there."""
     call, home = world.calls[c], pinned_to(world, c)
     tokens = 0 if home < 0 else min(call["moving"], reach_of(world, home, c))
     call["moving"] = tokens

@@ -14,6 +14,7 @@ from control.policy.codes import (
     BY_SLACK,
     DECODE,
     DOWN,
+    HELD,
     IN_QUEUE,
     IN_TRANSFER,
     INSTANCE_LOST,
@@ -58,12 +59,13 @@ SLACK_FACTOR = 5.0  # the SLO of the paper: 5 x standalone
 def roomiest(world: World, c: int) -> int:
     """Instance with most unreserved KV among those that have the need of call `c` free, -1: none.
 
-    A conversation that holds KV already takes the roomiest, whatever it has free.
+    A conversation that holds KV already takes the roomiest, whatever it has free; no other passes those that are held.
     """
     policy, context = world.policy[0], context_tokens(world, c)
+    world.scores[:] = -math.inf
     if world.workflows[world.calls[c]["workflow"]]["pins"] > 0:
         score_any_decoder(policy, world.instances, context, world.scores)
-    else:
+    elif world.clock[0]["n_held"] == 0 or world.calls[c]["state"] == HELD:
         score_decoders(policy, world.instances, context, peak_tokens(world, c), world.scores)
     return best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
 
@@ -264,7 +266,7 @@ def take_held(world: World, c: int, i: int) -> None:
 
 @compiled_apart
 def take_mates(world: World) -> None:
-    """Let in the held calls of workflows that have come to hold KV since: they may not wait for others while they do."""
+    """Let in held calls of workflows that have come to hold KV since: while they do they may not wait for others."""
     world.clock[0]["mates_held"] = 0
     c = world.clock[0]["held_head"]
     while c >= 0:
