@@ -19,6 +19,9 @@ TIMES: tuple[str, ...] = ("ready_s", "placed_s", "started_s", "first_token_s", "
 TIMES += ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s")
 
 
+#: They look at what is cached at the last batch boundary, which lies further back in fast-forward.
+LOOKING_BACK = ("prefix-affinity", "ampd")
+
 GPUS = ("A100", "A100", "L40S", "H100")
 TIGHT = fleet(*(instance(gpu, kv_tokens=12_000, max_num_seqs=256, max_num_batched_tokens=2048) for gpu in GPUS))
 
@@ -66,7 +69,7 @@ def test_thousand_requests_in_every_other_order(policy: str) -> None:
     check_world(fast, ended=True)
 
 
-@pytest.mark.parametrize("policy", ALL_POLICIES)
+@pytest.mark.parametrize("policy", [name for name in ALL_POLICIES if name not in LOOKING_BACK])
 @examples(40)
 @given(data=st.data())
 def test_random_scene_is_decided_alike(policy: str, data: st.DataObject) -> None:
