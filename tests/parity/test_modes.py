@@ -11,16 +11,13 @@ from control.twin.kernel import advance
 from control.twin.simulate import simulate
 from control.twin.world import World
 from tests.support.laws import check_world
-from tests.support.scenes import ALL_POLICIES, Scene, examples, scenes
+from tests.support.scenes import ALIKE, Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls, single_calls
 
 DECISIONS = ("state", "instance", "runner_up", "preemptions", "cached_tokens", "emitted", "critical")
 TIMES: tuple[str, ...] = ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s", "budget_s")
 TIMES += ("queue_own_s", "queue_other_s", "prefill_s", "decode_s", "preempted_s")
 
-
-#: They look at what is cached at the last batch boundary, which lies further back in fast-forward.
-LOOKING_BACK = ("prefix-affinity", "ampd")
 
 GPUS = ("A100", "A100", "L40S", "H100")
 TIGHT = fleet(*(instance(gpu, kv_tokens=12_000, max_num_seqs=256, max_num_batched_tokens=2048) for gpu in GPUS))
@@ -69,7 +66,7 @@ def test_thousand_requests_in_every_other_order(policy: str) -> None:
     check_world(fast, ended=True)
 
 
-@pytest.mark.parametrize("policy", [name for name in ALL_POLICIES if name not in LOOKING_BACK])
+@pytest.mark.parametrize("policy", ALIKE)
 @examples(40)
 @given(data=st.data())
 def test_random_scene_is_decided_alike(policy: str, data: st.DataObject) -> None:
