@@ -245,7 +245,7 @@ def start_run(world: World, i: int, single: bool) -> None:
     schedule(world.runs, i, first_iteration_s(instance) + ms * 1e-3)
 
 
-@compiled_apart
+@compiled
 def plan(world: World, i: int) -> None:
     """Make up the batch of instance `i` at a batch boundary and begin its run."""
     if world.instances[i]["accounted_s"] < world.clock[0]["now_s"]:

@@ -42,7 +42,7 @@ def seek_home(world: World, c: int) -> None:
     begin_turn(world, c)
 
 
-@compiled_apart
+@compiled
 def place(world: World, c: int) -> bool:
     """Dispatch call `c` by the policy in force; False: it was refused, no instance could take it."""
     call, clock, policy = world.calls[c], world.clock[0], world.policy[0]
