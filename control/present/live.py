@@ -13,9 +13,18 @@ from control.present.marks import Mark
 from control.present.units import significant
 
 #: Fleet columns of a row; units as in the snapshot: s, share, workflows/s, tokens/J, W.
-FLEET = ("queued", "p95_s", "slo_attainment", "slo_debt_s", "throughput_wps", "tokens_per_joule", "power_w")
+FLEET = (
+    "queued",
+    "p95_s",
+    "slo_attainment",
+    "slo_debt_s",
+    "throughput_wps",
+    "tokens_per_joule",
+    "power_w",
+    "power_limit_w",
+)
 #: Instance columns of a row.
-INSTANCE = ("queued", "running", "kv_used_fraction", "power_w", "slo_debt_s")
+INSTANCE = ("queued", "running", "kv_used_fraction", "kv_pinned_fraction", "power_w", "slo_debt_s")
 #: Rows of a full answer at most; more carry no more pixels.
 MAX_ROWS = 360
 #: A hole longer than this (s) breaks the lines instead of being bridged.
