@@ -9,17 +9,12 @@ from control.engine.state import Live
 from control.metrics.stages import OPEN
 from control.policy.codes import ACTIVE, BREAKS, CALL_STATES, COMPLETED, DECODE, DECODING, HELD, PREFILL, TRANSFER
 from control.policy.tables import Ints, Table
+from control.present.gantt import TURN
 
 Row = dict[str, Any]
 MOST_ROWS = 120  # conversations listed
 MOST_TURNS = 8  # newest turns listed of each
 UNDER_WAY = (*OPEN, TRANSFER, HELD)
-#: What is told of a turn, in this order; seconds since the workflow's arrival, None where it has not come to that.
-TURN = (
-    *("call", "instance", "ready_s", "first_token_s", "finished_s"),
-    *("queue_s", "prefill_s", "hold_s", "transfer_s", "preempted_s", "failure_s", "decode_s", "tool_s"),
-    *("state", "broke"),
-)
 
 
 class Talks(NamedTuple):

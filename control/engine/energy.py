@@ -27,11 +27,14 @@ def shares_j(live: Live, views: Table) -> Floats:
 
 def limits_w(live: Live) -> list[float]:
     """What each instance may draw: its cap, or the TDP of its GPUs, W."""
-    specs = live.fleet.instances
-    tdps_w = [profile(s.gpu, s.model, s.gpus, s.kv_tokens).tdp_w for s in specs]
-    return [
-        s.gpus * (tdp_w if s.power_cap_w is None else s.power_cap_w) for s, tdp_w in zip(specs, tdps_w, strict=True)
-    ]
+    return [spec.gpus * limit_w(spec) for spec in live.fleet.instances]
+
+
+def limit_w(spec: InstanceSpec) -> float:
+    """The cap of an instance, or its GPU's TDP, W per GPU."""
+    if spec.power_cap_w is not None:
+        return spec.power_cap_w
+    return profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens).tdp_w
 
 
 def energy(live: Live, views: Table) -> Row:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from control.present.units import NOTHING, number, seconds
+from control.present.units import NOTHING, number, quantity, seconds
 
 
 class Cell(NamedTuple):
-    """One cell: what it says, how it looks, the workflow or stored run it links to, a hint for the pointer, a bar.
+    """One cell: text, look, the workflow, stored run or conversation it links to, a hint for the pointer, a bar.
 
     `kind` is "" or words of: num (right, tabular digits), id (monospaced), muted, late, amber, good.
     `bar` is a share in [-1, 1] drawn from the middle, or from the left where every bar of a column is positive.
@@ -21,6 +21,7 @@ class Cell(NamedTuple):
     bar: float | None = None
     heat: float | None = None
     run: int | None = None
+    conversation: int | None = None
 
 
 class Table(NamedTuple):
@@ -49,6 +50,21 @@ def tidy(value: float) -> float:
 def workflow(number_: int) -> Cell:
     """A workflow's number as a link to its timeline."""
     return Cell(f"#{number_}", "id", number_)
+
+
+def conversation(number_: int) -> Cell:
+    """A workflow's number as a link to its conversation."""
+    return Cell(f"#{number_}", "id", conversation=number_)
+
+
+def share(value: float | None, kind: str = "num") -> Cell:
+    """A share in [0, 1] as %."""
+    return Cell(quantity(value, "%"), kind)
+
+
+def amount(value: float | None, unit: str, kind: str = "num") -> Cell:
+    """A quantity with its unit, an SI prefix from 1,000 on, three significant digits."""
+    return Cell(quantity(None if value is None else float(f"{value:.3g}"), unit), kind)
 
 
 def count(value: float | None) -> Cell:

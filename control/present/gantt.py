@@ -16,8 +16,23 @@ PHASES = (
     ("queue_s", "queue", "@muted", ""),
     ("prefill_s", "prefill", "@pale", ""),
     ("preempted_s", "preemption", "@amber", "/"),
+    ("hold_s", "held", "@muted", "\\"),
+    ("transfer_s", "KV transfer", "@violet", "."),
     ("decode_s", "decode", "@primary", ""),
 )
+#: What is told of the turn of a conversation on its way, in this order; s since the workflow's arrival, None: not yet.
+TURN = (
+    *("call", "instance", "ready_s", "first_token_s", "finished_s"),
+    *("queue_s", "prefill_s", "hold_s", "transfer_s", "preempted_s", "failure_s", "decode_s"),
+    *("tool_s", "state", "broke"),
+)
+#: Why a conversation lost its KV, in words.
+BREAKS = {
+    "instance_lost": "its decoder failed or drained",
+    "evicted": "others needed the blocks",
+    "expired": "idle for longer than allowed",
+    "compacted": "its own turn shrank the context",
+}
 #: Calls of a figure at most: more rows than that are thinner than a line of text.
 MOST_CALLS = 80
 ROW_PX, FRAME_PX = 22, 54
@@ -32,7 +47,7 @@ def figure(timeline: Sequence[Mapping[str, Any]], slo_s: float | None, plan_s: f
     lines = [("SLO", slo_s, "dash"), ("plan", plan_s, "dot")]
     marks = [(name, at, dash) for name, at, dash in lines if at is not None]
     return {
-        "data": [*traces, _budgets(calls)],
+        "data": [*traces, _budgets(calls), _breaks(calls)],
         "layout": _layout(labels, marks, _end(calls, [at for _, at, _ in marks])),
         "height": FRAME_PX + ROW_PX * max(len(calls), 2),
     }
@@ -53,9 +68,11 @@ def caption(timeline: Sequence[Mapping[str, Any]]) -> str:
 
 
 def legend(timeline: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the phases that took time in any call, in the order they are drawn, then of the budget's mark."""
+    """Names of the phases that took time in any call, in the order they are drawn, then of the marks."""
     phases = [*((field, name) for field, name, *_ in PHASES), ("tool_s", "tool")]
-    return [name for field, name in phases if any(call[field] for call in timeline)] + ["budget"]
+    ends = ["budget"] if any(call["budget_s"] for call in timeline) else []
+    ends += ["KV lost"] if any(call.get("broke") for call in timeline) else []
+    return [name for field, name in phases if any(call.get(field) for call in timeline)] + ends
 
 
 def _label(call: Mapping[str, Any]) -> str:
@@ -70,12 +87,12 @@ def _start(call: Mapping[str, Any], phase: str) -> float:
     for field, *_ in PHASES:
         if field == phase:
             break
-        at += call[field] or 0.0
+        at += call.get(field) or 0.0
     return at
 
 
 def _bars(calls: Sequence[Mapping[str, Any]], field: str, name: str, colour: str, hatch: str) -> dict[str, Any]:
-    trace = _bar(name, colour, [_start(c, field) for c in calls], [c[field] or 0.0 for c in calls])
+    trace = _bar(name, colour, [_start(c, field) for c in calls], [c.get(field) or 0.0 for c in calls])
     trace["customdata"] = [_hint(call, name, field) for call in calls]
     if hatch:
         trace["marker"]["pattern"] = {"shape": hatch, "fillmode": "overlay", "fgcolor": "@background", "size": 6}
@@ -118,9 +135,24 @@ def _budgets(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _breaks(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A cross where a call found the KV of its conversation gone."""
+    broken = [(i, c) for i, c in enumerate(calls) if c.get("broke") and c["ready_s"] is not None]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "KV lost",
+        "x": [round(c["ready_s"], 3) for _, c in broken],
+        "y": [i for i, _ in broken],
+        "marker": {"symbol": "x", "size": 9, "color": "@red"},
+        "customdata": [BREAKS.get(c["broke"], c["broke"]) for _, c in broken],
+        "hovertemplate": "KV lost: %{customdata}<extra></extra>",
+    }
+
+
 def _hint(call: Mapping[str, Any], name: str, field: str) -> str:
     where = f" on {call['instance']}" if call["instance"] else ""
-    return f"{call['stage']} {call['call']}{where}<br>{name} {seconds(tidy(call[field] or 0.0))}"
+    return f"{call['stage']} {call['call']}{where}<br>{name} {seconds(tidy(call.get(field) or 0.0))}"
 
 
 def _end(calls: Sequence[Mapping[str, Any]], marks: Sequence[float]) -> float:

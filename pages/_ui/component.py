@@ -27,16 +27,18 @@ _figure = st.components.v2.component(
 
 
 class Clicked(NamedTuple):
-    """The link that was clicked in this run of the page: number of a workflow, or of a stored run."""
+    """The link that was clicked in this run of the page: number of a workflow, a stored run or a conversation."""
 
     workflow: int | None = None
     run: int | None = None
+    conversation: int | None = None
 
 
-def live(part: Literal["head", "board"]) -> None:
-    """Mount the head (badge, time range, six numbers) or the board (instances, charts).
+def live(part: Literal["head", "board", "multiples", "watts"]) -> None:
+    """Mount the head (badge, time range, six numbers), the board (instances, charts), the KV cache of each instance
+    over time, or the watts of all against their caps.
 
-    Both share one poller of `/api/live`; the frame keeps its height while the script loads (page.css).
+    All share one poller of `/api/live`; the frame keeps its height while the script loads (page.css).
     """
     with st.container(key=f"live-{part}"):
         _live(key=f"live_{part}", data={"part": part})
