@@ -4,7 +4,7 @@ import streamlit as st
 
 from control.present import occupancy
 from pages._ui import frame, tables
-from pages._ui.component import live
+from pages._ui.component import multiples
 
 
 @st.fragment(run_every=3)
@@ -36,7 +36,7 @@ if seen := frame.opened("kv", "KV", "What fills the caches, and does more fit?")
     if seen[1].conversation is not None:
         st.switch_page("conversations.py", query_params={"conversation": str(seen[1].conversation)})
     totals()
-    live("multiples")
+    multiples(len(seen[0]["instances"]))
     with st.container(key="split-kv"):
         left, right = st.columns([2.4, 1], gap="small")
     with left, frame.panel("caches", "Instances", "share of each cache"), st.container(key="scroll-caches"):

@@ -41,7 +41,9 @@ _NOW_FLEET = (
     "window_s",
     "power_cap_w",
 )
-_STATIC = ("name", "gpu", "model", "provenance", "max_num_seqs", "kv_capacity_tokens", "power_cap_w", "tdp_w")
+_STATIC = (
+    *("name", "gpu", "model", "role", "provenance", "max_num_seqs", "kv_capacity_tokens", "power_cap_w", "tdp_w"),
+)
 
 
 @dataclass(frozen=True)

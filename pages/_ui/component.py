@@ -34,14 +34,20 @@ class Clicked(NamedTuple):
     conversation: int | None = None
 
 
-def live(part: Literal["head", "board", "multiples", "watts"]) -> None:
-    """Mount the head (badge, time range, six numbers), the board (instances, charts), the KV cache of each instance
-    over time, or the watts of all against their caps.
+def live(part: Literal["head", "board", "watts"]) -> None:
+    """Mount the head (badge, time range, six numbers), the board (instances, charts) or all watts against the caps.
 
     All share one poller of `/api/live`; the frame keeps its height while the script loads (page.css).
     """
     with st.container(key=f"live-{part}"):
         _live(key=f"live_{part}", data={"part": part})
+
+
+def multiples(count: int) -> None:
+    """Mount the KV caches of `count` instances over time, side by side."""
+    with st.container(key="live-multiples"):
+        height = 190 if count <= 4 else 336 if count <= 12 else 440
+        _live(key="live_multiples", data={"part": "multiples"}, height=height)
 
 
 def bar(name: str, title: str, question: str) -> Clicked:
