@@ -128,7 +128,8 @@ def turns(live: Live, key: int, workflow: Any) -> list[list[Any]]:
 
 
 def turn(live: Live, call: Any, arrival_s: float) -> list[Any]:
-    """One turn; the phase under way is counted up to now."""
+    """One turn; a phase or a tool under way is counted up to now: what is still to come is nobody's to know."""
+    done = bool(call["state"] == COMPLETED)
     where, cause = int(call["instance"]), live.broken.get(int(call["uid"]))
     spent = {name: float(call[name]) for name in ("prefill_s", "hold_s", "transfer_s", "preempted_s", "failure_s")}
     spent["queue_s"] = float(call["queue_own_s"] + call["queue_other_s"] - call["hold_s"])
@@ -141,7 +142,7 @@ def turn(live: Live, call: Any, arrival_s: float) -> list[Any]:
         int(call["uid"]),
         live.fleet.instances[where].name if where >= 0 else None,
         *(None if number is None else round(number, 2) for number in numbers),
-        round(float(call["tool_s"]), 2) if call["state"] == COMPLETED else 0.0,
+        round(min(float(call["tool_s"]), live.now_s - float(call["finished_s"])), 2) if done else 0.0,
         CALL_STATES[int(call["state"])],
         None if cause is None else BREAKS[cause],
     ]

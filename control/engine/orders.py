@@ -5,7 +5,7 @@ from typing import Any
 
 from control.config import LOAD_BOUNDS, SPEED_BOUNDS
 from control.engine.orders_kv import cancel_workflow, set_retention
-from control.engine.orders_power import set_power_cap
+from control.engine.orders_power import set_power_cap, set_power_caps
 from control.engine.outcome import Outcome, applied, compare, instance_row, number, value
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
@@ -177,6 +177,7 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "kill": kill_instance,
     "revive": revive_instance,
     "power_cap": set_power_cap,
+    "power_caps": set_power_caps,
     "retention": set_retention,
     "cancel": cancel_workflow,
 }

@@ -17,25 +17,36 @@ NO_CAP = "no cap"
 
 
 def set_power_cap(live: Live, command: Mapping[str, Any]) -> Outcome:
-    """Cap a tier or an instance at some W per GPU, or lift the cap; or put given caps back."""
+    """Cap a tier or an instance at some W per GPU; null lifts the cap."""
     specs, before = live.fleet.instances, caps_of(live.fleet)
-    payload = command["payload"]
-    if isinstance(payload, Mapping) and "caps" in payload:
-        target, wanted = "caps", named_caps(specs, payload["caps"])
-    else:
-        target, cap = str(value(command, "tier")), value(command, "cap_w")
-        rows = rows_of(specs, target)
-        compare(command, common([before[i] for i in rows]))
-        wanted = dict.fromkeys(rows, cap)
+    target, cap_w = str(value(command, "tier")), value(command, "cap_w")
+    rows = rows_of(specs, target)
+    compare(command, common([before[i] for i in rows]))
+    return put_in_force(live, target, dict.fromkeys(rows, cap_w))
+
+
+def set_power_caps(live: Live, command: Mapping[str, Any]) -> Outcome:
+    """Put caps by instance in force, such as those of before."""
+    wanted = named_caps(live.fleet.instances, value(command, "caps"))
+    return put_in_force(live, common_name(live.fleet.instances, list(wanted)), wanted)
+
+
+def put_in_force(live: Live, target: str, wanted: Mapping[int, Any]) -> Outcome:
+    """Caps by row: all of them, or none where one is out of bounds.
+
+    Raises:
+        SettingError: one is, or nothing would change.
+    """
+    specs, before = live.fleet.instances, caps_of(live.fleet)
     after = list(before)
-    for i, cap in wanted.items():
-        after[i] = checked(specs[i], cap)
+    for i, cap_w in wanted.items():
+        after[i] = checked(specs[i], cap_w)
     changed = [i for i in wanted if after[i] != before[i]]
     if not changed:
-        raise SettingError(f"{target}: the cap is {common([before[i] for i in wanted])} already")
+        raise SettingError(f"{target}: the cap is {words([before[i] for i in wanted])} already")
     set_caps(live, after)
     old, new = ({specs[i].name: caps[i] for i in changed} for caps in (before, after))
-    text = f"power cap of {named(specs, changed, target)} {words(list(old.values()))} → {words(list(new.values()))}"
+    text = f"power cap of {target} {words(list(old.values()))} → {words(list(new.values()))}"
     return applied("power_cap", text, {"caps": old}, {"caps": new}, target)
 
 
@@ -92,8 +103,6 @@ def words(caps: Sequence[Cap]) -> str:
     return cap if isinstance(cap, str) else f"{cap:g} W per GPU"
 
 
-def named(specs: Sequence[InstanceSpec], changed: Sequence[int], target: str) -> str:
-    """Whose caps were changed, for the audit."""
-    if target != "caps":
-        return target
-    return specs[changed[0]].name if len(changed) == 1 else f"{len(changed)} instances"
+def common_name(specs: Sequence[InstanceSpec], rows: Sequence[int]) -> str:
+    """Whose caps these are, for the audit."""
+    return specs[rows[0]].name if len(rows) == 1 else f"{len(rows)} instances"

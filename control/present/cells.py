@@ -1,5 +1,6 @@
 """Cells of the pages' tables: text with a kind that names its look; no markup, no colours."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -63,8 +64,15 @@ def share(value: float | None, kind: str = "num") -> Cell:
 
 
 def amount(value: float | None, unit: str, kind: str = "num") -> Cell:
-    """A quantity with its unit, an SI prefix from 1,000 on, three significant digits."""
-    return Cell(quantity(None if value is None else float(f"{value:.3g}"), unit), kind)
+    """A measured quantity with its unit, an SI prefix from 1,000 on, always three significant digits but for 0."""
+    if value is None or not math.isfinite(value):
+        return Cell(NOTHING, kind)
+    size = float(f"{value:.3g}")
+    text = quantity(size, unit)
+    figure, _, rest = text.partition(" ")
+    if "." not in figure and len(figure) < 3 and size:
+        figure = f"{figure}.{'0' * (3 - len(figure))}"
+    return Cell(f"{figure} {rest}".strip(), kind)
 
 
 def count(value: float | None) -> Cell:

@@ -98,7 +98,7 @@ def timeline(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     turns = [dict(zip(TURN, turn, strict=True)) for turn in row["turn_rows"]]
     begun = row["turns"] + (0 if row["state"] == "idle" else 1)
     first = max(1, begun - len(turns) + 1)
-    known = {"critical": False, "budget_s": None}
+    known = {"critical": False, "budget_s": None, "call": ""}
     return [turn | known | {"stage": f"turn {first + k}", "group": k} for k, turn in enumerate(turns)]
 
 

@@ -38,13 +38,15 @@ MOST_CALLS = 80
 ROW_PX, FRAME_PX = 22, 54
 
 
-def figure(timeline: Sequence[Mapping[str, Any]], slo_s: float | None, plan_s: float | None) -> dict[str, Any]:
-    """The figure: data, layout and its height in px. x is s since the workflow's arrival."""
+def figure(
+    timeline: Sequence[Mapping[str, Any]], slo_s: float | None, plan_s: float | None, now_s: float | None = None
+) -> dict[str, Any]:
+    """The figure: data, layout and its height in px. x is s since the workflow's arrival; `now_s`: it is under way."""
     calls = ordered(timeline)
     labels = [_label(call) for call in calls]
     bars = [_bars(calls, *phase) for phase in PHASES]
     traces = [t for t in (*bars, _tools(calls)) if any(t["x"])]
-    lines = [("SLO", slo_s, "dash"), ("plan", plan_s, "dot")]
+    lines = [("SLO", slo_s, "dash"), ("plan", plan_s, "dot"), ("now", now_s, "dot")]
     marks = [(name, at, dash) for name, at, dash in lines if at is not None]
     return {
         "data": [*traces, _budgets(calls), _breaks(calls)],
@@ -78,7 +80,7 @@ def legend(timeline: Sequence[Mapping[str, Any]]) -> list[str]:
 def _label(call: Mapping[str, Any]) -> str:
     sign = "◆ " if call["critical"] else ""
     fate = "" if call["state"] in ("completed", "done") else f" ({call['state']})"
-    return f"{sign}{call['stage']}{fate} {call['call']}"
+    return f"{sign}{call['stage']}{fate} {call['call']}".rstrip()
 
 
 def _start(call: Mapping[str, Any], phase: str) -> float:
@@ -152,7 +154,7 @@ def _breaks(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _hint(call: Mapping[str, Any], name: str, field: str) -> str:
     where = f" on {call['instance']}" if call["instance"] else ""
-    return f"{call['stage']} {call['call']}{where}<br>{name} {seconds(tidy(call.get(field) or 0.0))}"
+    return f"{call['stage']} {call['call']}".rstrip() + f"{where}<br>{name} {seconds(tidy(call.get(field) or 0.0))}"
 
 
 def _end(calls: Sequence[Mapping[str, Any]], marks: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ def summary(shown: Row) -> list[tuple[str, str, str, str]]:
     watts, limit = (sum(tier[name] for tier in tiers) for name in ("power_w", "limit_w"))
     joules = {name: sum(tier[f"{name}_j"] for tier in tiers) for name in SHARES}
     total = sum(joules.values()) or 1.0
-    parts = ", ".join(f"{name} {quantity(joules[name] / total, '%')}" for name in SHARES[:2])
+    parts = ", ".join(f"{name} {round(100 * joules[name] / total)} %" for name in SHARES[:2])
     busy, billed = shown["tokens_per_joule"], shown["tokens_per_joule_idle_billed"]
     per_workflow = shown["joules_per_workflow_idle_billed"]
     return [
@@ -25,7 +25,7 @@ def summary(shown: Row) -> list[tuple[str, str, str, str]]:
         ("Context per joule", _quantity(billed, "tok/J"), f"idle billed, {span}", ""),
         ("Without idle", _quantity(busy, "tok/J"), f"idle not billed, {span}", ""),
         ("Per workflow", _quantity(per_workflow, "J"), f"without idle {_workflow(shown)}", ""),
-        ("Idle share", quantity(joules["idle"] / total, "%"), f"of {_quantity(total, 'J')} so far; {parts}", ""),
+        ("Idle share", quantity(joules["idle"] / total, "%"), f"of the energy so far; {parts}", ""),
     ]
 
 

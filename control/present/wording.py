@@ -33,7 +33,7 @@ class Order(NamedTuple):
 def order(kind: str, value: Any = None, old: Any = None) -> Order:
     """The order of a control; `value`: number, policy, instance, s to step or settings; `old`: what it replaces.
 
-    A power cap's value is {"tier", "cap_w"} (W per GPU), or the caps to put back by instance.
+    A power cap's value is {"tier", "cap_w"} (W per GPU), that of power caps the caps by instance.
     """
     if kind in _TARGETED:
         return Order(kind, {"instance": value})
@@ -42,7 +42,9 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
     if kind == "tuning_mode":
         return Order(kind, {"mode": value})
     if kind == "power_cap":
-        return Order(kind, value if isinstance(value.get("tier"), str) else {"caps": value}, old)
+        return Order(kind, value, old)
+    if kind == "power_caps":
+        return Order(kind, {"caps": value})
     if kind == "retention":
         return Order(kind, {"retention": value}, old)
     if kind == "cancel":
@@ -59,7 +61,7 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
     if kind == "tuning_mode":
         return f"tuning {payload.get('mode', '')}"
-    if kind in ("power_cap", "retention", "cancel"):
+    if kind in ("power_cap", "power_caps", "retention", "cancel"):
         return _settings(kind, payload)
     if kind not in _VALUED:
         return _PLAIN.get(kind, kind)
@@ -86,8 +88,8 @@ def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
     if kind in _INVERSE:
         return order(_INVERSE[kind], payload.get("instance"))
     old = value_of(row.get("expected")) if replaced is None else value_of(replaced)
-    if kind == "power_cap":
-        return order(kind, value_of(replaced)) if replaced is not None else None
+    if kind in ("power_cap", "power_caps"):
+        return order("power_caps", value_of(replaced)) if replaced is not None else None
     if kind == "retention":
         return order(kind, value_of(replaced), payload) if replaced is not None else None
     if (kind in _VALUED or kind == "tuning_mode") and old is not None:
@@ -152,7 +154,7 @@ def _settings(kind: str, payload: Mapping[str, Any]) -> str:
         return f"cancel workflow #{payload.get('workflow', '')}"
     if kind == "retention":
         return f"retention: {retention_words(payload.get('retention') or {})}"
-    if "caps" not in payload:
+    if kind == "power_cap":
         return f"cap {payload.get('tier', '')} {cap_words(payload.get('cap_w'))}"
     caps = payload["caps"]
     cap = cap_words(next(iter(caps.values()))) if len(set(caps.values())) == 1 else "as before"

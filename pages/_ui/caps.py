@@ -10,6 +10,7 @@ from pages._ui import edits, frame, tables
 from storage import commands
 
 KIND = "power_cap"
+KINDS = (KIND, "power_caps")
 SHOWN = 20
 
 
@@ -34,7 +35,7 @@ def form(rows: list[dict[str, Any]]) -> None:
     st.html(tables.note(f"In force: {caps.cap_words(applied)}. At {limits.high_w:.0f} W, the TDP, there is no cap."))
     st.html(tables.table(caps.predicted(caps.effects(mine, cap_w)), "effect"))
     untouched = applied == (cap_w if cap_w is not None else "no cap")
-    verb = f"Lift the cap of {target}" if cap_w is None else f"Cap {target} at {watts:.0f} W"
+    verb = "Apply" if untouched else f"Lift the cap of {target}" if cap_w is None else f"Cap {target} at {watts:.0f} W"
     sent = (KIND, {"tier": target, "cap_w": cap_w}, applied)
     if st.button(verb, key="apply-cap", type="primary", disabled=untouched, on_click=edits.submit, args=sent):
         st.rerun()
@@ -48,7 +49,7 @@ def state() -> None:
         return
     if st.session_state.get("caps_shown") != [row["cap_w"] for row in detail["power"]["rows"]]:
         st.rerun()
-    newest = next((r for r in frame.read(commands.recent, SHOWN) if r["kind"] == KIND), None)
+    newest = next((r for r in frame.read(commands.recent, SHOWN) if r["kind"] in KINDS), None)
     kind, text = (
         (newest["state"], f"{outcome(newest)} ({asked(newest)})") if newest else ("none", "No cap asked for yet")
     )

@@ -34,7 +34,7 @@ def _story(number: int) -> None:
     link = f'<p class="note"><a href="debt?workflow={number}">Workflow #{number} on SLO debt</a></p>'
     if row is not None:
         st.html(tables.note(conversations.facts(row)) + link)
-        _drawn(number, conversations.timeline(row))
+        _drawn(number, conversations.timeline(row), row["elapsed_s"])
         return
     ended = frame.read(readers.workflow, number)
     if ended is None:
@@ -46,10 +46,10 @@ def _story(number: int) -> None:
         st.html(tables.note(ledger.facts(ended)) + link + tables.note("No timeline was recorded for it.", "empty"))
 
 
-def _drawn(number: int, timeline: list[dict[str, Any]]) -> None:
+def _drawn(number: int, timeline: list[dict[str, Any]], now_s: float | None = None) -> None:
     if timeline:
         st.html(tables.phases(gantt.legend(timeline)))
-        figure(f"turns_{number}", gantt.figure(timeline, None, None), f"Turns of conversation {number}")
+        figure(f"turns_{number}", gantt.figure(timeline, None, None, now_s), f"Turns of conversation {number}")
 
 
 def _open(number: int) -> dict[str, Any] | None:

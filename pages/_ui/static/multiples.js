@@ -39,7 +39,7 @@ export class Multiples {
   }
 
   build(count) {
-    this.grid.dataset.size = count <= 4 ? "large" : count <= 12 ? "middle" : "small";
+    this.grid.dataset.size = this.grid.parentElement.dataset.size = count <= 4 ? "large" : count <= 12 ? "middle" : "small";
     this.cells = Array.from({ length: count }, () => {
       const cell = document.createElement("div");
       cell.className = "hw-multiple";
