@@ -6,7 +6,7 @@ import numpy as np
 
 from control.engine.conversations import Talks
 from control.engine.state import Live
-from control.policy.codes import COLLOCATED, PREFILL_ROLE, ROLES
+from control.policy.codes import CALL_STATES, COLLOCATED, PREFILL_ROLE, ROLES
 from control.policy.tables import Ints, Table
 from control.twin.world import World
 
@@ -69,12 +69,13 @@ def cache(live: Live, i: int, view: Any, pinned: int, mean_tokens: float | None)
 
 def holder(live: Live, talks: Talks, k: int) -> Row:
     """A conversation that holds much KV."""
-    workflow = live.world.workflows[live.world.calls[talks.latest[k]]["workflow"]]
+    latest = live.world.calls[talks.latest[k]]
+    workflow = live.world.workflows[latest["workflow"]]
     home = int(talks.homes[k])
     return {
         "workflow": int(workflow["id"]),
         "tenant": live.names[1][int(workflow["tenant"])],
         "instance": live.fleet.instances[home].name if home >= 0 else None,
         "kv_tokens": int(talks.kv_tokens[k]),
-        "is_idle": not talks.is_turn[k],
+        "state": CALL_STATES[int(latest["state"])] if talks.is_turn[k] else "idle",
     }

@@ -93,6 +93,11 @@ def nobody(shown: Mapping[str, Any], policy: str) -> str:
     )
 
 
+def state(name: str) -> Cell:
+    """The state of a conversation: its sign and word."""
+    return Cell(STATES.get(name, name), {"held": "amber", "idle": "muted"}.get(name, ""))
+
+
 def timeline(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The newest turns of an open conversation as the timeline draws them."""
     turns = [dict(zip(TURN, turn, strict=True)) for turn in row["turn_rows"]]
@@ -130,7 +135,7 @@ def _row(row: Mapping[str, Any]) -> list[Cell]:
         conversation(int(row["workflow"])),
         Cell(str(row["tenant"])),
         Cell(home, "id" if row["decoder"] else "muted", hint="" if row["pinned"] else "Not pinned"),
-        Cell(STATES.get(row["state"], row["state"]), "amber" if row["state"] == "held" else _muted(row)),
+        state(row["state"]),
         amount(row["kv_tokens"], "tok"),
         amount(row["reserved_tokens"] or None, "tok"),
         duration(row["idle_s"]),
@@ -142,6 +147,3 @@ def _row(row: Mapping[str, Any]) -> list[Cell]:
         count(row["moved"]),
     ]
 
-
-def _muted(row: Mapping[str, Any]) -> str:
-    return "muted" if row["state"] == "idle" else ""

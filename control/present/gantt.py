@@ -33,6 +33,8 @@ BREAKS = {
     "expired": "idle for longer than allowed",
     "compacted": "its own turn shrank the context",
 }
+#: States of a call that ran to its end.
+ENDED = ("completed", "done")
 #: Calls of a figure at most: more rows than that are thinner than a line of text.
 MOST_CALLS = 80
 ROW_PX, FRAME_PX = 22, 54
@@ -79,7 +81,7 @@ def legend(timeline: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _label(call: Mapping[str, Any]) -> str:
     sign = "◆ " if call["critical"] else ""
-    fate = "" if call["state"] in ("completed", "done") else f" ({call['state']})"
+    fate = "" if call["state"] in ENDED else f" ({call['state']})"
     return f"{sign}{call['stage']}{fate} {call['call']}".rstrip()
 
 
@@ -102,7 +104,7 @@ def _bars(calls: Sequence[Mapping[str, Any]], field: str, name: str, colour: str
 
 
 def _tools(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    ends = [c["finished_s"] for c in calls]
+    ends = [c["finished_s"] if c["state"] in ENDED else None for c in calls]
     widths = [c["tool_s"] or 0.0 if end is not None else 0.0 for c, end in zip(calls, ends, strict=True)]
     trace = _bar("tool", "@grid", [end or 0.0 for end in ends], widths)
     trace["customdata"] = [_hint(call, "tool", "tool_s") for call in calls]
@@ -160,7 +162,8 @@ def _hint(call: Mapping[str, Any], name: str, field: str) -> str:
 def _end(calls: Sequence[Mapping[str, Any]], marks: Sequence[float]) -> float:
     """Right end of the axis, s: all bars and marks, and a budget where it does not dwarf them."""
     ends = [_start(c, "decode_s") + (c["decode_s"] or 0.0) for c in calls]
-    ends += [c["finished_s"] + (c["tool_s"] or 0.0) for c in calls if c["finished_s"] is not None]
+    done = [c for c in calls if c["finished_s"] is not None]
+    ends += [c["finished_s"] + ((c["tool_s"] or 0.0) if c["state"] in ENDED else 0.0) for c in done]
     return max([*ends, *marks, 0.1]) * 1.04
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from control.present.cells import Cell, Table, amount, conversation, count, share
+from control.present.conversations import state
 from control.present.live import Limits
 from control.present.units import NOTHING, number, quantity
 
@@ -88,7 +89,7 @@ def _holder(row: Mapping[str, Any], most: float) -> list[Cell]:
         Cell(str(row["instance"] or "none"), "id"),
         Cell("", "size", bar=row["kv_tokens"] / most),
         amount(row["kv_tokens"], "tok"),
-        Cell("◌ idle" if row["is_idle"] else "● in a turn", "muted" if row["is_idle"] else ""),
+        state(row["state"]),
     ]
 
 

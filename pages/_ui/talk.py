@@ -19,6 +19,7 @@ def selected(asked: str) -> None:
         if number is None:
             st.html(tables.note(ledger.no_number(asked, "conversation"), "empty"))
             return
+        st.session_state.pop("talk_open", None)
         _story(number)
         if _open(number) and st.button(f"Give up #{number}", key="give-up"):
             st.dialog(f"Give up workflow #{number}?")(_confirm)(number)
@@ -31,6 +32,9 @@ def _close() -> None:
 @st.fragment(run_every=3)
 def _story(number: int) -> None:
     row = _open(number)
+    if st.session_state.setdefault("talk_open", row is not None) != (row is not None):
+        del st.session_state["talk_open"]
+        st.rerun()
     link = f'<p class="note"><a href="debt?workflow={number}">Workflow #{number} on SLO debt</a></p>'
     if row is not None:
         st.html(tables.note(conversations.facts(row)) + link)
@@ -41,7 +45,7 @@ def _story(number: int) -> None:
         st.html(tables.note(conversations.unlisted(number), "empty"))
     elif ended["timeline"]:
         st.html(tables.note(ledger.facts(ended)) + link)
-        _drawn(number, ended["timeline"])
+        _drawn(number, [call for call in ended["timeline"] if call["ready_s"] is not None])
     else:
         st.html(tables.note(ledger.facts(ended)) + link + tables.note("No timeline was recorded for it.", "empty"))
 

@@ -139,7 +139,7 @@ class StandInEngine:
         found = self.settings.get(row["kind"])
         if row["expected"] is not None and row["expected"] != found:
             return {"id": row["id"], "state": "refused", "reason": f"it is {found} by now"}
-        if row["kind"] in self.settings:
+        if row["kind"] in self.settings and row["kind"] in row["payload"]:
             self.settings[row["kind"]] = row["payload"][row["kind"]]
         if self.detail is not None:
             self.detail["tuning"] |= self._tuned(row)

@@ -54,7 +54,7 @@ export class Multiples {
     const { feed } = this;
     const minutes = number(feed.window / 60);
     const when = this.at === null ? "" : ` at ${clock(feed.at[this.at])}`;
-    this.sub.textContent = `% of each cache${when || `, last ${minutes} min`}`;
+    this.sub.textContent = `% of each cache${when || `, last ${minutes} min`}, dashed ${100 * feed.static.limits.kv_red} %`;
     const plot = this.cells[0].lastElementChild;
     const size = [plot.clientWidth, plot.clientHeight];
     if (!size[0]) return;
