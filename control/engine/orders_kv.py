@@ -45,7 +45,7 @@ def set_retention(live: Live, command: Mapping[str, Any]) -> Outcome:
     expire_anew(live.world)
     retry_held(live.world)
     text = f"retention {words(old)} → {words(new)}"
-    return applied("retention", text, {"retention": old}, {"retention": new})
+    return applied("kv_retention", text, {"retention": old}, {"retention": new})
 
 
 def words(settings: Mapping[str, Any]) -> str:

@@ -12,6 +12,8 @@ from control.present.units import number, quantity
 
 Row = Mapping[str, Any]
 ALL = "all"
+#: Times that differ by less than this share count as alike.
+ALIKE = 0.02
 
 
 class Bounds(NamedTuple):
@@ -108,9 +110,10 @@ def predicted(found: Sequence[Effect]) -> Table:
 
 
 def _factor(times: float) -> Cell:
-    kind = "num" if abs(times - 1.0) < 5e-4 else "num amber" if times > 1.0 else "num good"
-    sign = "" if abs(times - 1.0) < 5e-4 else "▲ " if times > 1.0 else "▼ "
-    return Cell(f"{sign}×{times:.2f}", kind)
+    """A factor on a time; within 2 %, which no fit tells apart, it is neither good nor bad."""
+    if abs(times - 1.0) <= ALIKE:
+        return Cell(f"×{times:.2f}", "num")
+    return Cell(f"▲ ×{times:.2f}", "num amber") if times > 1.0 else Cell(f"▼ ×{times:.2f}", "num good")
 
 
 def _change(before: float, after: float, unit: str) -> Cell:

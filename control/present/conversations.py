@@ -146,4 +146,3 @@ def _row(row: Mapping[str, Any]) -> list[Cell]:
         Cell(str(cause).replace("_", " "), hint=BREAKS.get(cause, "")) if cause else Cell("", "muted"),
         count(row["moved"]),
     ]
-

@@ -51,7 +51,7 @@ def figure(
     lines = [("SLO", slo_s, "dash"), ("plan", plan_s, "dot"), ("now", now_s, "dot")]
     marks = [(name, at, dash) for name, at, dash in lines if at is not None]
     return {
-        "data": [*traces, _budgets(calls), _breaks(calls)],
+        "data": [*traces, _budgets(calls), *_breaks(calls)],
         "layout": _layout(labels, marks, _end(calls, [at for _, at, _ in marks])),
         "height": FRAME_PX + ROW_PX * max(len(calls), 2),
     }
@@ -139,10 +139,12 @@ def _budgets(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _breaks(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A cross where a call found the KV of its conversation gone."""
+def _breaks(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A cross where a call found the KV of its conversation gone; nothing where none did."""
     broken = [(i, c) for i, c in enumerate(calls) if c.get("broke") and c["ready_s"] is not None]
-    return {
+    if not broken:
+        return []
+    trace = {
         "type": "scatter",
         "mode": "markers",
         "name": "KV lost",
@@ -152,6 +154,7 @@ def _breaks(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "customdata": [BREAKS.get(c["broke"], c["broke"]) for _, c in broken],
         "hovertemplate": "KV lost: %{customdata}<extra></extra>",
     }
+    return [trace]
 
 
 def _hint(call: Mapping[str, Any], name: str, field: str) -> str:

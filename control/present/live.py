@@ -1,7 +1,7 @@
 """The live payload: snapshots and samples in, compact columns for `/api/live` out.
 
 One row a wall second. A full answer (since = 0) holds the whole window, thinned to MAX_ROWS; a later one
-holds only newer rows, so that a refresh of 8 instances stays under 1 kB and of 64 under 10 kB.
+holds only newer rows, so that a refresh of 8 instances stays near 1 kB and of 64 under 10 kB.
 """
 
 import hashlib

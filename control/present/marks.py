@@ -22,7 +22,7 @@ MARKED = frozenset(
         "tuning_mode",
         "release_alpha",
         "power_cap",
-        "retention",
+        "kv_retention",
         "engine_started",
         "engine_recovered",
         "engine_stopped",
@@ -31,6 +31,7 @@ MARKED = frozenset(
 
 _LABELS = {
     "release_alpha": "α released",
+    "kv_retention": "retention",
     "engine_started": "engine start",
     "engine_recovered": "engine restart",
     "engine_stopped": "engine stop",

@@ -108,9 +108,8 @@ def test_a_capped_fleet_goes_on_as_one_that_was_built_with_the_cap(talks: Driven
     cap(talks, "all", 180.0)
     talks.run(121.0)
     live = talks.live
-    fresh = checkpoint.load_world(
-        {**{k: v for k, v in checkpoint.opened(checkpoint.save(live))[0].items()}}, live.fleet, []
-    )
+    arrays, _ = checkpoint.opened(checkpoint.save(live))
+    fresh = checkpoint.load_world(arrays, live.fleet, [])
     assert np.array_equal(
         fresh.costs.power_w[fresh.instances["profile"]], live.world.costs.power_w[live.world.instances["profile"]]
     )

@@ -83,7 +83,23 @@ def tuning(**changed: Any) -> dict[str, Any]:
 def conversation(number: int, **changed: Any) -> dict[str, Any]:
     """One open conversation, idle on h100-0 after two turns, the second of which found its KV gone."""
     first = [number * 10, "h100-0", 0.0, 1.4, 9.0, 0.2, 1.0, 0.0, 0.1, 0.0, 0.0, 7.7, 4.0, "completed", None]
-    second = [number * 10 + 1, "h100-0", 13.0, 14.0, 18.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 4.0, 6.2, "completed", "evicted"]
+    second = [
+        number * 10 + 1,
+        "h100-0",
+        13.0,
+        14.0,
+        18.0,
+        0.0,
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        4.0,
+        6.2,
+        "completed",
+        "evicted",
+    ]
     row = {
         "workflow": number,
         "tenant": TENANTS[number % 2],

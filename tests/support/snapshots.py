@@ -137,7 +137,7 @@ class StandInEngine:
 
     def _decide(self, row: dict[str, Any]) -> dict[str, Any]:
         found = self.settings.get(row["kind"])
-        if row["expected"] is not None and row["expected"] != found:
+        if row["kind"] in self.settings and row["expected"] not in (None, found):
             return {"id": row["id"], "state": "refused", "reason": f"it is {found} by now"}
         if row["kind"] in self.settings and row["kind"] in row["payload"]:
             self.settings[row["kind"]] = row["payload"][row["kind"]]
