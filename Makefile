@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 DEMO   ?= demo-mixed
+# A worker a core, four at most; tests/support/shares.py says which tests stay together.
+WORKERS ?= -n auto --maxprocesses=4 --dist loadscope --no-loadscope-reorder
 
 .PHONY: run test setup lint warm test-e2e test-slow test-vllm test-postgres bench clean
 
@@ -47,7 +49,7 @@ lint: $(VENV)/.ready-dev
 
 test: $(VENV)/.ready-dev
 	@$(MAKE) --no-print-directory -j2 lint warm
-	@$(BIN)/python -m pytest -m 'not slow and not bench and not vllm and not postgres'
+	@$(BIN)/python -m pytest $(WORKERS) -m 'not slow and not bench and not vllm and not postgres'
 
 # Compile the simulator first, with its progress line, rather than inside whichever test comes first.
 warm: $(VENV)/.ready

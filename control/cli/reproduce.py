@@ -7,6 +7,7 @@ import click
 from control.cli.options import as_json, number, print_json, print_table, seed_option
 from control.cli.published import numbers, read_times, read_trace, source_options
 from control.cli.report import report
+from control.cli.reproduce_conserve import conserve
 
 
 @click.group()
@@ -15,6 +16,7 @@ def reproduce() -> None:
 
 
 reproduce.add_command(report)
+reproduce.add_command(conserve)
 
 
 @reproduce.command("hexgen")

@@ -45,8 +45,8 @@ def sim(
     fleet_name: str, policy: str, alpha: float, form: str, aging_s: float, seed: int, json_out: bool, **work: Any
 ) -> None:
     """Run a trace through the simulator under one policy."""
-    from control.tuning.run import run
     from control.policy.rules import policy_table
+    from control.tuning.run import run
 
     policy_table(policy, alpha, form, aging_s)
     workload, fleet = inputs(fleet_name, seed, work)
@@ -98,8 +98,8 @@ def compare(
     fleet_name: str, policies: str, alpha: float, form: str, aging_s: float, seeds: int, json_out: bool, **work: Any
 ) -> None:
     """Run a trace under several policies, on the same arrivals and chances."""
-    from control.tuning.run import ratios, run
     from control.policy.rules import policy_table
+    from control.tuning.run import ratios, run
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if not names:

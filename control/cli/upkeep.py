@@ -12,15 +12,15 @@ from control.cli.options import answer, as_json, number, say_it_compiles
 @as_json
 def warm(json_out: bool) -> None:
     """Compile both simulators, the twin and the replay of HexGen-Flow's, ahead of their first use."""
+    from control.cli.precompile import compile_all
     from control.jit import cache_folder
-    from control.tuning.warmup import is_all_warm, warm_up, warm_up_replay
+    from control.tuning.warmup import is_all_warm
 
     was_warm = is_all_warm()
     if not was_warm:
         say_it_compiles()
     start = time.perf_counter()
-    warm_up()
-    warm_up_replay()
+    compile_all()
     took_s = time.perf_counter() - start
     answer({"was_warm": was_warm, "took_s": took_s, "cache": str(cache_folder())}, json_out, show_warmth)
 

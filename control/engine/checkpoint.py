@@ -14,8 +14,8 @@ from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
 from control.engine.state import Live
 from control.model.fleet import Fleet
-from control.policy import tables
-from control.policy.tables import JOURNAL
+from control.policy import contexts, tables
+from control.policy.contexts import JOURNAL
 from control.tuning.decide import Memory
 from control.twin.heap import Heap
 from control.twin.world import World
@@ -174,7 +174,7 @@ def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
 def check_columns(world: World) -> None:
     """Refuse tables whose columns this version does not know."""
     known = {
-        "clock": tables.CLOCK,
+        "clock": contexts.CLOCK,
         "policy": tables.POLICY,
         "instances": tables.INSTANCE,
         "workflows": tables.WORKFLOW_STATE,
@@ -182,8 +182,8 @@ def check_columns(world: World) -> None:
         "steps": tables.STEP,
         "kinds": tables.KIND,
         "counters": tables.COUNTER,
-        "prefixes": tables.PREFIX,
-        "pins": tables.PIN,
+        "prefixes": contexts.PREFIX,
+        "pins": contexts.PIN,
     }
     for name, dtype in known.items():
         if getattr(world, name).dtype != dtype:

@@ -7,10 +7,9 @@ at 8, 610 at 64, 669 at 128, 690 at 255 (largest error 1.7 %, mean 0.8 %). Other
 of their own TDP, an A100 the 0.43-0.46 measured on it. Idle is measured where known, else 0.13 of the
 TDP.
 
-A cap of C watts draws prefill down to 0.97 C. Decode is drawn down in proportion, `idle + (power(B) -
-idle) (C - idle) / (TDP - idle)`: the mean draw of ConServe's busy A40 GPUs falls from 243 W to 181 W when
-three of four are capped at 200 W (section 6, energy over span), far more than cutting the peaks at 200 W
-would explain. This is an estimate.
+A cap of C watts cuts whatever would exceed it: prefill draws 0.97 C at most (all of C where a GPU's own
+prefill share says so), decoding C. On the A40 with Qwen3-0.6B the shares of the TDP at 1 and at 256
+sequences, 0.72 and 1.0, are fitted on three of the tokens-per-joule cells of ConServe, section 6.
 """
 
 from typing import NamedTuple
@@ -91,12 +90,11 @@ def decode_share(levels: PowerLevels, sequences: npt.ArrayLike) -> Floats:
 def instance_power(profile: Profile, max_seqs: int, cap_w: float) -> InstancePower:
     """Draw of the replica for 0 to max_seqs sequences under `cap_w` W per GPU (the TDP: uncapped)."""
     levels, tdp_w = profile.power, profile.tdp_w
-    squeeze = (cap_w - levels.idle_w) / (tdp_w - levels.idle_w)
     free_w = decode_share(levels, np.arange(1, max_seqs + 1)) * tdp_w
     decode_w = np.empty(max_seqs + 1)
     decode_w[0] = levels.idle_w
-    decode_w[1:] = np.minimum(levels.idle_w + (free_w - levels.idle_w) * squeeze, cap_w)
-    near_cap_w = catalogue().power["prefill"] * cap_w
+    decode_w[1:] = np.minimum(free_w, cap_w)
+    near_cap_w = max(catalogue().power["prefill"], levels.prefill) * cap_w
     prefill_w = min(levels.prefill * tdp_w, near_cap_w)
     return InstancePower(decode_w * profile.gpus, prefill_w * profile.gpus, levels.idle_w * profile.gpus)
 

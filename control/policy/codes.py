@@ -97,6 +97,13 @@ EXPIRED: Final = 2  # idle for longer than the retention limit
 COMPACTED: Final = 3  # its own turn shrank the context
 BREAKS: Final = ("instance_lost", "evicted", "expired", "compacted")
 
+# What is done to a world from outside.
+FAIL: Final = 0
+COME_BACK: Final = 1
+BEGIN_DRAIN: Final = 2
+GIVE_UP: Final = 3
+SWITCH_POLICY: Final = 4
+
 # What an instance is doing.
 IDLE: Final = 0
 DECODING: Final = 1  # iterations of decode only, fast-forwarded

@@ -7,8 +7,8 @@ from control.policy.tables import Record, Table
 
 @compiled
 def fits_context(instance: Record, call: Record) -> bool:
-    """Whether the call's input and at least one output token fit the instance's context limit."""
-    return call["input_tokens"] + 1 <= instance["max_model_len"]
+    """Whether the call's context and at least one more token fit the instance's context limit."""
+    return call["input_tokens"] + call["emitted"] + 1 <= instance["max_model_len"]
 
 
 @compiled

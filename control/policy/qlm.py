@@ -8,7 +8,7 @@ is the first served.
 
 import numpy as np
 
-from control.jit import compiled, compiled_apart
+from control.jit import compiled, compiled_with_memory
 from control.policy.tables import Ints, Record, Table
 
 SLO_SHARE = 15.0
@@ -23,7 +23,7 @@ def qlm_group(workflow: Record, call: Record) -> int:
     return int((call["ready_s"] + workflow["slo_s"] / SLO_SHARE) // GROUP_S)
 
 
-@compiled_apart
+@compiled_with_memory
 def pick_qlm(workflows: Table, calls: Table, head: int, now_s: float) -> int:
     """Row of the waiting call to admit next; `head` is the first in order of arrival."""
     groups = np.empty(MOST_GROUPS, np.int64)

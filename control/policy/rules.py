@@ -21,6 +21,9 @@ class Conversations(NamedTuple):
     idle_ttl_s: float = math.inf  # an idle context is dropped after so long, s; inf: never
 
 
+USUAL = Conversations()
+
+
 def check_conversations(settings: Conversations) -> None:
     """Refuse settings outside their bounds.
 
@@ -42,7 +45,7 @@ def policy_table(
     alpha: float,
     form: str = "paper",
     aging_s: float = math.inf,
-    conversations: Conversations = Conversations(),
+    conversations: Conversations = USUAL,
 ) -> Table:
     """The policy in force, POLICY [1].
 

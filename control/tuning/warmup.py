@@ -5,8 +5,7 @@ from control.model.fleet import load_fleet
 from control.model.hexgen_profile import linear_fits
 from control.twin.artifact import replay
 from control.twin.artifact_build import build_artifact
-from control.policy.codes import HEXGEN, LLF
-from control.twin.failures import cancel, change_policy, drain, kill, revive
+from control.twin.failures import kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.pack import build_world
 from control.workload.generate import generate
@@ -18,9 +17,6 @@ def warm_up() -> None:
     advance(world, 1.0)
     kill(world, 0)
     revive(world, 0)
-    drain(world, 0)
-    cancel(world, 0)
-    change_policy(world, HEXGEN, LLF)
     settle_energy(world)
 
 

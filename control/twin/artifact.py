@@ -10,7 +10,7 @@ import math
 from control.jit import compiled
 from control.policy.budget import remaining_s, share_budget_s, use_template
 from control.twin.artifact_queue import dequeue, enqueue, head
-from control.twin.artifact_world import BALANCE, BLOCK_TOKENS, IDLE_TICK_S, SCORE_TIE, ArtifactWorld, borrowed_artifact
+from control.twin.artifact_world import BALANCE, BLOCK_TOKENS, IDLE_TICK_S, SCORE_TIE, ArtifactWorld
 
 
 @compiled
@@ -223,9 +223,8 @@ def earliest(world: ArtifactWorld) -> int:
 
 
 @compiled
-def replay(owner: ArtifactWorld) -> None:
+def replay(world: ArtifactWorld) -> None:
     """Run until every workflow has ended."""
-    world = borrowed_artifact(owner)
     for w in range(len(world.workflows)):
         open_stage(world, w, world.workflows[w]["arrival_s"])
     while world.state[0]["n_open"] > 0:

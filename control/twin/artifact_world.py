@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from control.errors import SettingError
-from control.jit import borrowed, compiled
 from control.policy.tables import Floats, Ints, Table
 
 # Dispatch: which instance takes a call.
@@ -116,27 +115,6 @@ class ArtifactWorld(NamedTuple):
     counters: Floats  # [n, w] virtual counter of each workflow at each instance
     seen: Ints  # [n, w] place of the workflow in the order of first calls there, -1: none yet
     queued: Ints  # [n, w] waiting calls of the workflow there
-
-
-@compiled
-def borrowed_artifact(world: ArtifactWorld) -> ArtifactWorld:
-    """The same tables, borrowed: for use inside one compiled call whose caller keeps `world`."""
-    return ArtifactWorld(
-        borrowed(world.state),
-        borrowed(world.instances),
-        borrowed(world.workflows),
-        borrowed(world.calls),
-        borrowed(world.steps),
-        borrowed(world.remaining),
-        borrowed(world.step_s),
-        borrowed(world.prefill_s),
-        borrowed(world.pending),
-        borrowed(world.waiting),
-        borrowed(world.running),
-        borrowed(world.counters),
-        borrowed(world.seen),
-        borrowed(world.queued),
-    )
 
 
 def artifact_codes(policy: str) -> tuple[int, int]:

@@ -11,14 +11,15 @@ from control.jit import compiled, compiled_apart
 from control.policy.codes import DECODE, DECODING, IDLE, IN_PREEMPTION, MIXED, PREEMPTED, PREFILL
 from control.policy.cost import chunk_area, decode_run_ms, mixed_ms
 from control.policy.pick import order_moves, pick_waiting
+from control.policy.placement import transfer_ms
 from control.policy.power import run_w
 from control.policy.tables import Record
 from control.policy.vtc import vtc_charge
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
-from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv
-from control.twin.phases import begin_running, end_phase
-from control.twin.pins import note_recompute
+from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv, reach_of
+from control.twin.phases import begin_running, end_phase, hold_up
+from control.twin.pins import note_recompute, pin_row, pinned_to
 from control.twin.queue import push_front, remove
 from control.twin.world import World
 
@@ -81,6 +82,22 @@ def share_budget(world: World, i: int) -> int:
     return budget
 
 
+@compiled_apart
+def fetch(world: World, i: int, c: int) -> None:
+    """Prefiller `i` fetches the history of call `c` from where its conversation is pinned, as far as it is there."""
+    call, home = world.calls[c], pinned_to(world, c)
+    tokens = 0 if home < 0 else min(call["moving"], reach_of(world, home, c))
+    call["moving"] = tokens
+    if tokens <= call["kv"]:
+        return
+    origin = world.instances[home]
+    call["kv"] = tokens
+    origin["sent"] += 1
+    origin["sent_tokens"] += tokens
+    world.pins[pin_row(world, c)]["sent"] += 1
+    hold_up(world, i, transfer_ms(world.costs, origin, tokens))
+
+
 @compiled
 def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
     """Move waiting call `c` into the batch of instance `i`, reusing `blocks` blocks of cached entry `e`."""
@@ -90,9 +107,11 @@ def admit(world: World, i: int, c: int, e: int, blocks: int) -> None:
     vtc_charge(world.counters[i], call["workflow"], call["input_tokens"], 0)
     admit_kv(world, i, c, e, blocks)
     call["state"] = PREFILL
+    if call["handoff"] == 1 and call["moving"] > call["kv"]:
+        fetch(world, i, c)
     if call["stream_key"] >= 0 and call["history_tokens"] > 0 and call["emitted"] + call["preemptions"] == 0:
         size = instance["block_size"]
-        lost = (min(call["history_tokens"], call["target"]) - 1) // size - blocks
+        lost = (min(call["history_tokens"], call["target"]) - 1) // size - call["kv"] // size
         if lost > 0:
             note_recompute(world, i, c, lost * size)
     call["cached_tokens"] += call["kv"]
@@ -226,7 +245,7 @@ def start_run(world: World, i: int, single: bool) -> None:
     schedule(world.runs, i, first_iteration_s(instance) + ms * 1e-3)
 
 
-@compiled
+@compiled_apart
 def plan(world: World, i: int) -> None:
     """Make up the batch of instance `i` at a batch boundary and begin its run."""
     if world.instances[i]["accounted_s"] < world.clock[0]["now_s"]:

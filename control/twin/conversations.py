@@ -3,7 +3,7 @@
 A call that prefilled on the prefill tier leaves its blocks there at once, is sent to the decoder with most unreserved
 KV, and decodes from what arrives. Where none has room it is held, first come first served; a conversation that holds
 KV already is never held, so nobody waits for KV while keeping some. Later turns go to the pinned decoder. Under AMPD
-a later turn may be sent back to the prefill tier: its history moves there, its increment moves back.
+a later turn may be sent back to the prefill tier, which fetches the history when its time comes, and back.
 """
 
 import math
@@ -15,7 +15,6 @@ from control.policy.codes import (
     DECODE,
     DOWN,
     HELD,
-    IN_HOLD,
     IN_QUEUE,
     IN_TRANSFER,
     INSTANCE_LOST,
@@ -25,8 +24,8 @@ from control.policy.codes import (
 from control.policy.cost import decode_alone_s, exec_s, prefill_alone_s
 from control.policy.dispatch import best_instance
 from control.policy.placement import (
-    has_decoder,
     hands_over,
+    has_decoder,
     may_decode,
     prefers_prefiller,
     score_any_decoder,
@@ -36,9 +35,10 @@ from control.policy.placement import (
     transfer_ms,
 )
 from control.twin.heap import schedule, unschedule
+from control.twin.held import hold, let_in
 from control.twin.journal import note
 from control.twin.kv import find_hit, install_kv, reach_of
-from control.twin.phases import end_phase
+from control.twin.phases import end_phase, hold_up
 from control.twin.pins import (
     begin_turn,
     bind,
@@ -47,6 +47,7 @@ from control.twin.pins import (
     peak_tokens,
     pin_row,
     pinned_to,
+    release_call,
 )
 from control.twin.placing import enqueue, record_placement, refuse
 from control.twin.world import World
@@ -55,51 +56,16 @@ SLACK_FACTOR = 5.0  # the SLO of the paper: 5 x standalone
 
 
 @compiled
-def hold(world: World, c: int) -> None:
-    """Call `c` waits, behind those that wait already, until a decoder has room for its KV."""
-    call, clock = world.calls[c], world.clock[0]
-    call["state"] = HELD
-    call["instance"] = -1
-    call["phase"] = IN_HOLD
-    call["phase_s"] = clock["now_s"]
-    call["prev"] = clock["held_tail"]
-    call["next"] = -1
-    if clock["held_tail"] >= 0:
-        world.calls[clock["held_tail"]]["next"] = c
-    else:
-        clock["held_head"] = c
-    clock["held_tail"] = c
-    clock["n_held"] += 1
-
-
-@compiled
-def let_in(world: World, c: int) -> None:
-    """Call `c` is held no more."""
-    call, clock = world.calls[c], world.clock[0]
-    if call["prev"] >= 0:
-        world.calls[call["prev"]]["next"] = call["next"]
-    else:
-        clock["held_head"] = call["next"]
-    if call["next"] >= 0:
-        world.calls[call["next"]]["prev"] = call["prev"]
-    else:
-        clock["held_tail"] = call["prev"]
-    call["next"] = -1
-    call["prev"] = -1
-    clock["n_held"] -= 1
-    end_phase(world, c, IN_QUEUE)
-
-
-@compiled
 def roomiest(world: World, c: int) -> int:
     """Instance with most unreserved KV among those that have the need of call `c` free, -1: none.
 
-    A conversation that holds KV already takes the roomiest, whatever it has free.
+    A conversation that holds KV already takes the roomiest, whatever it has free; no other passes those that are held.
     """
     policy, context = world.policy[0], context_tokens(world, c)
+    world.scores[:] = -math.inf
     if world.workflows[world.calls[c]["workflow"]]["pins"] > 0:
         score_any_decoder(policy, world.instances, context, world.scores)
-    else:
+    elif world.clock[0]["n_held"] == 0 or world.calls[c]["state"] == HELD:
         score_decoders(policy, world.instances, context, peak_tokens(world, c), world.scores)
     return best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
 
@@ -126,7 +92,7 @@ def put_here(world: World, c: int, i: int) -> None:
     call, instance = world.calls[c], world.instances[i]
     call["handoff"] = 0
     call["target"] = context_tokens(world, c)
-    e, blocks = find_hit(world, i, c)
+    _, blocks = find_hit(world, i, c)
     held = blocks * instance["block_size"]
     outputs = world.steps[call["step"]]["mean_output"]
     put(world, c, i, exec_s(world.costs, instance, call["target"], held, outputs))
@@ -134,7 +100,7 @@ def put_here(world: World, c: int, i: int) -> None:
 
 @compiled
 def put_prefill(world: World, c: int, i: int) -> None:
-    """Place call `c` on instance `i` of the prefill tier, of whose KV `moving` leading tokens arrive with it."""
+    """Place call `c` on instance `i` of the prefill tier, which fetches the KV of its `moving` leading tokens."""
     call = world.calls[c]
     call["handoff"] = 1
     tokens = context_tokens(world, c) - call["moving"]
@@ -154,8 +120,7 @@ def settle_here(world: World, c: int) -> bool:
 
 @compiled
 def move(world: World, c: int, source: int, i: int, arriving: int, behind: int) -> None:
-    """Send KV of call `c` from instance `source` to `i`, where it will find `arriving` tokens, `behind` of them there.
-    """
+    """Send KV of call `c` from instance `source` to `i`, where it finds `arriving` tokens, `behind` of them there."""
     moved = arriving - behind
     call, now_s = world.calls[c], world.clock[0]["now_s"]
     origin, s = world.instances[source], pin_row(world, c)
@@ -181,21 +146,16 @@ def go_decode(world: World, c: int, source: int) -> bool:
         refuse(world, c)
         return False
     call["source"] = source
-    i = roomiest(world, c)
-    if i < 0:
-        hold(world, c)
-        return True
-    bind(world, c, i)
+    i = pinned_to(world, c)
+    if i < 0 or not may_decode(world.policy[0], world.instances[i], context_tokens(world, c)):
+        release_call(world, c)
+        i = roomiest(world, c)
+        if i < 0:
+            hold(world, c)
+            return True
+        bind(world, c, i)
     move(world, c, source, i, call["kv"], 0)
     return True
-
-
-@compiled
-def hold_up(world: World, i: int, tokens: int) -> None:
-    """Instance `i` runs nothing while it hands over `tokens` tokens of KV."""
-    instance = world.instances[i]
-    begin_s = max(world.clock[0]["now_s"], instance["ready_s"])
-    instance["ready_s"] = begin_s + send_ms(world.costs, instance, tokens) * 1e-3
 
 
 @compiled_apart
@@ -205,11 +165,11 @@ def hand_over(world: World, i: int, c: int) -> bool:
     d = pinned_to(world, c)
     end_phase(world, c, IN_TRANSFER)
     call["handoff"] = 0
-    if d >= 0 and world.instances[d]["state"] != DOWN and call["moving"] > 0:
-        hold_up(world, i, call["kv"] - call["moving"])
+    if d >= 0 and call["moving"] > 0 and may_decode(world.policy[0], world.instances[d], context_tokens(world, c)):
+        hold_up(world, i, send_ms(world.costs, world.instances[i], call["kv"] - call["moving"]))
         move(world, c, i, d, call["kv"], call["moving"])
         return True
-    hold_up(world, i, call["kv"])
+    hold_up(world, i, send_ms(world.costs, world.instances[i], call["kv"]))
     return go_decode(world, c, i)
 
 
@@ -221,16 +181,10 @@ def on_transfer_end(world: World, c: int) -> bool:
     instance = world.instances[i]
     unschedule(world.transfers, c)
     end_phase(world, c, IN_QUEUE)
-    if instance["state"] == DOWN and call["emitted"] == 0:
-        call["moving"] = 0
-        return place_conversation(world, c)
     if instance["state"] == DOWN:
         return go_decode(world, c, call["source"])
     install_kv(world, i, c)
     only(world, i)
-    if call["emitted"] == 0:
-        put_prefill(world, c, i)
-        return True
     call["moving"] = 0
     steps = world.steps[call["step"]]["mean_output"] - 1.0
     put(world, c, i, decode_alone_s(world.costs, instance, float(context_tokens(world, c)), steps))
@@ -252,23 +206,24 @@ def goes_back(world: World, c: int, home: int, p: int) -> bool:
             b += 1
             k += other["kv"]
     decoder, prefiller = world.instances[home], world.instances[p]
-    return prefers_prefiller(
-        world.costs, decoder, prefiller, call["history_tokens"], tokens, b, k, SLACK_FACTOR
-    )
+    return prefers_prefiller(world.costs, decoder, prefiller, call["history_tokens"], tokens, b, k, SLACK_FACTOR)
 
 
 @compiled
 def send_back(world: World, c: int, home: int) -> bool:
-    """Under AMPD, send the history of a later turn to the prefill tier if that is its route; whether it was."""
+    """Under AMPD, place a later turn on the prefill tier if that is its route; whether it was."""
     call = world.calls[c]
     tokens = context_tokens(world, c)
+    if not may_decode(world.policy[0], world.instances[home], tokens + 1):
+        return False
     if not score_prefillers(world.instances, tokens, world.scores):
         return False
     p = best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
     history = min(reach_of(world, home, c), tokens - 1)
     if history <= 0 or not goes_back(world, c, home, p):
         return False
-    move(world, c, home, p, history, 0)
+    call["moving"] = history
+    put_prefill(world, c, p)
     return True
 
 
@@ -286,28 +241,51 @@ def place_conversation(world: World, c: int) -> bool:
             only(world, home)
             put_here(world, c, home)
         return True
-    if not has_decoder(policy, world.instances, tokens + 1):
-        refuse(world, c)
-        return False
-    if hands_over(policy) and score_prefillers(world.instances, tokens, world.scores):
+    tiered = hands_over(policy) and has_decoder(policy, world.instances, tokens + 1)
+    if tiered and score_prefillers(world.instances, tokens, world.scores):
         call["moving"] = 0
         put_prefill(world, c, best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1))
+    elif not has_decoder(policy, world.instances, tokens):
+        refuse(world, c)
+        return False
     elif not settle_here(world, c):
         hold(world, c)
     return True
 
 
 @compiled_apart
+def take_held(world: World, c: int, i: int) -> None:
+    """Held call `c` goes to instance `i`."""
+    let_in(world, c)
+    bind(world, c, i)
+    if world.calls[c]["emitted"] > 0:
+        move(world, c, world.calls[c]["source"], i, world.calls[c]["kv"], 0)
+    else:
+        put_here(world, c, i)
+
+
+@compiled_apart
+def take_mates(world: World) -> None:
+    """Let in held calls of workflows that have come to hold KV since: while they do they may not wait for others."""
+    world.clock[0]["mates_held"] = 0
+    c = world.clock[0]["held_head"]
+    while c >= 0:
+        after = world.calls[c]["next"]
+        if world.workflows[world.calls[c]["workflow"]]["pins"] > 0:
+            i = roomiest(world, c)
+            if i >= 0:
+                take_held(world, c, i)
+        c = after
+
+
+@compiled_apart
 def retry_held(world: World) -> None:
-    """Room may have come free: let held calls in, in order, as far as it goes."""
+    """Let held calls in, in order, as far as there is room."""
+    if world.clock[0]["mates_held"] == 1:
+        take_mates(world)
     while world.clock[0]["n_held"] > 0:
         c = world.clock[0]["held_head"]
         i = roomiest(world, c)
         if i < 0:
             return
-        let_in(world, c)
-        bind(world, c, i)
-        if world.calls[c]["emitted"] > 0:
-            move(world, c, world.calls[c]["source"], i, world.calls[c]["kv"], 0)
-        else:
-            put_here(world, c, i)
+        take_held(world, c, i)

@@ -1,40 +1,46 @@
-"""What happens to the fleet or is done to it: an instance drains, fails, comes back; a client gives up; a new policy."""
+"""What is done to a world from outside: an instance drains, fails, comes back; a client gives up; a new policy."""
 
-from control.jit import compiled, compiled_apart
+from control.jit import compiled, compiled_apart, compiled_within
 from control.policy.codes import (
     ACTIVE,
+    BEGIN_DRAIN,
     BY_CLIENT,
     CANCELLED,
+    COME_BACK,
     DECODE,
     DOWN,
     DRAINING,
+    FAIL,
+    GIVE_UP,
     HELD,
     IDLE,
     IN_QUEUE,
     INSTANCE_LOST,
     NO_CAUSE,
     PREFILL,
+    SWITCH_POLICY,
     TRANSFER,
     UP,
     WAITING,
 )
-from control.policy.placement import has_decoder, pins, places_conversations
+from control.policy.placement import hands_over, has_decoder, pins, places_conversations
 from control.twin.batching import book_idle, cut_run
-from control.twin.conversations import let_in, retry_held
+from control.twin.conversations import retry_held
 from control.twin.dispatching import place
 from control.twin.finish import book_run, unload
-from control.twin.handlers import go_on
+from control.twin.handlers import end_workflow, go_on
 from control.twin.heap import unschedule
+from control.twin.held import let_in
 from control.twin.kv import clear_kv, preempt_kv
 from control.twin.phases import end_phase, lose_all
-from control.twin.pins import lose_pin, release_call, release_pin
+from control.twin.pins import context_tokens, lose_pin, release_call, release_pin
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.prefixes import drop_prefix
 from control.twin.queue import push_front, remove
 from control.twin.world import World
 
 
-@compiled
+@compiled_within
 def take_off(world: World, i: int, c: int) -> None:
     """Call `c` loses its place on instance `i`, which is going down; what it generated is lost."""
     call = world.calls[c]
@@ -46,7 +52,7 @@ def take_off(world: World, i: int, c: int) -> None:
     unload(world.instances[i], call)
 
 
-@compiled
+@compiled_within
 def abandon_calls(world: World, i: int) -> int:
     """Take every call off instance `i`; the number of them, rows chained from the old queue in `next`."""
     instance = world.instances[i]
@@ -58,8 +64,8 @@ def abandon_calls(world: World, i: int) -> int:
     return instance["wait_head"]
 
 
-@compiled_apart
-def kill(world: World, i: int) -> None:
+@compiled_within
+def fail(world: World, i: int) -> None:
     """Instance `i` fails: its KV is lost, its unfinished calls are placed anew from their beginning."""
     instance, now_s = world.instances[i], world.clock[0]["now_s"]
     if instance["state"] == DOWN:
@@ -100,8 +106,8 @@ def abort_run(world: World, i: int) -> None:
     unschedule(world.runs, i)
 
 
-@compiled_apart
-def revive(world: World, i: int) -> None:
+@compiled_within
+def come_back(world: World, i: int) -> None:
     """Instance `i` is back, empty, or ends its drain."""
     instance = world.instances[i]
     if instance["state"] == DOWN:
@@ -109,10 +115,9 @@ def revive(world: World, i: int) -> None:
         instance["run"] = IDLE
     instance["state"] = UP
     mark_dirty(world, i)
-    retry_held(world)
 
 
-@compiled
+@compiled_within
 def lose_pins(world: World, i: int) -> None:
     """The conversations pinned to instance `i`, which failed, have lost their KV."""
     for s in range(len(world.pins)):
@@ -120,14 +125,14 @@ def lose_pins(world: World, i: int) -> None:
             lose_pin(world, s, INSTANCE_LOST)
 
 
-@compiled_apart
-def drain(world: World, i: int) -> None:
-    """Instance `i` is given no new calls; what it has it finishes. Conversations pinned to it move at their next turn."""
+@compiled_within
+def begin_drain(world: World, i: int) -> None:
+    """Instance `i` is given no new calls and finishes what it has; its conversations move at their next turn."""
     world.instances[i]["state"] = DRAINING
     replace_held(world)
 
 
-@compiled
+@compiled_within
 def give_up(world: World, c: int) -> None:
     """Call `c`, which is nowhere any more, ends because its client gave it up."""
     release_call(world, c)
@@ -135,7 +140,7 @@ def give_up(world: World, c: int) -> None:
     leave_group(world, c)
 
 
-@compiled_apart
+@compiled_within
 def cancel_call(world: World, c: int) -> None:
     """The client gives up open call `c`: at once, or at the next batch boundary where it runs."""
     call = world.calls[c]
@@ -159,15 +164,15 @@ def cancel_call(world: World, c: int) -> None:
     give_up(world, c)
 
 
-@compiled
+@compiled_within
 def mark_dirty_if_idle(world: World, i: int) -> None:
     """Have instance `i` planned, unless a run is under way, after which it is."""
     if world.instances[i]["run"] == IDLE and world.instances[i]["state"] != DOWN:
         mark_dirty(world, i)
 
 
-@compiled_apart
-def cancel(world: World, w: int) -> bool:
+@compiled_within
+def give_up_workflow(world: World, w: int) -> bool:
     """The client gives up workflow `w`; False: it is not under way."""
     workflow = world.workflows[w]
     if workflow["state"] != ACTIVE or workflow["cause"] != NO_CAUSE:
@@ -176,35 +181,92 @@ def cancel(world: World, w: int) -> bool:
     if workflow["open_calls"] == 0:
         workflow["tool_s"] -= workflow["group_done_s"] - world.clock[0]["now_s"]
         unschedule(world.timers, w)
+        end_workflow(world, w)
+        return True
     for c in range(workflow["first_call"], workflow["next_call"]):
         state = world.calls[c]["state"]
         if state == WAITING or state == PREFILL or state == DECODE or state == HELD or state == TRANSFER:
             cancel_call(world, c)
     go_on(world, w)
-    retry_held(world)
     return True
 
 
-@compiled_apart
+@compiled_within
 def replace_held(world: World) -> None:
-    """After a change of the fleet or the policy: held calls that no decoder may ever take are placed anew or refused."""
+    """After a change of fleet or policy: held calls that no decoder may ever take are placed anew or refused."""
     c = world.clock[0]["held_head"]
     while c >= 0:
-        after, tokens = world.calls[c]["next"], world.calls[c]["input_tokens"] + world.calls[c]["emitted"]
+        tokens = context_tokens(world, c)
         if not places_conversations(world.policy[0]) or not has_decoder(world.policy[0], world.instances, tokens):
             let_in(world, c)
             place(world, c)
             go_on(world, world.calls[c]["workflow"])
-        c = after
+            c = world.clock[0]["held_head"]  # what has just ended may have let in others
+        else:
+            c = world.calls[c]["next"]
 
 
-@compiled_apart
-def change_policy(world: World, dispatch: int, queue: int) -> None:
+@compiled_within
+def stay(world: World, c: int) -> None:
+    """Call `c`, if it was to go on elsewhere after its prefill, does all its work where it is."""
+    call = world.calls[c]
+    if call["handoff"] == 1 and (call["state"] == WAITING or call["state"] == PREFILL):
+        call["handoff"] = 0
+        call["limit"] = min(call["limit"], world.instances[call["instance"]]["max_model_len"] - call["input_tokens"])
+
+
+@compiled_within
+def switch_policy(world: World, dispatch: int, queue: int) -> None:
     """Put another policy in force: pins that it does not keep are released, held calls are placed by it."""
     world.policy[0]["dispatch"] = dispatch
     world.policy[0]["queue"] = queue
     if not pins(world.policy[0]):
         for s in range(len(world.pins)):
             release_pin(world, s)
+    if not hands_over(world.policy[0]):
+        for c in range(len(world.calls)):
+            stay(world, c)
     replace_held(world)
+
+
+@compiled
+def act(world: World, deed: int, row: int, other: int) -> bool:
+    """Do one of the deeds above now. Compiled as one function: each of them calls most of the model."""
+    done = True
+    if deed == FAIL:
+        fail(world, row)
+    elif deed == COME_BACK:
+        come_back(world, row)
+    elif deed == BEGIN_DRAIN:
+        begin_drain(world, row)
+    elif deed == GIVE_UP:
+        done = give_up_workflow(world, row)
+    else:
+        switch_policy(world, row, other)
     retry_held(world)
+    return done
+
+
+def kill(world: World, i: int) -> None:
+    """Instance `i` fails; see `fail`."""
+    act(world, FAIL, i, 0)
+
+
+def revive(world: World, i: int) -> None:
+    """Instance `i` is back, empty, or ends its drain."""
+    act(world, COME_BACK, i, 0)
+
+
+def drain(world: World, i: int) -> None:
+    """Instance `i` is given no new calls; see `begin_drain`."""
+    act(world, BEGIN_DRAIN, i, 0)
+
+
+def cancel(world: World, w: int) -> bool:
+    """The client gives up workflow `w`; False: it is not under way."""
+    return bool(act(world, GIVE_UP, w, 0))
+
+
+def change_policy(world: World, dispatch: int, queue: int) -> None:
+    """Put another policy in force; see `switch_policy`."""
+    act(world, SWITCH_POLICY, dispatch, queue)

@@ -1,6 +1,6 @@
 """The events of the model: a workflow arrives, a run ends, KV arrives, a tool returns, an idle context expires."""
 
-from control.jit import compiled, compiled_apart
+from control.jit import compiled, compiled_apart, compiled_within
 from control.policy.budget import (
     learn_step,
     learn_template,
@@ -21,12 +21,12 @@ from control.policy.codes import (
     WORKFLOW_ENDED,
     WORKFLOW_ENDED_ENTRY,
 )
-from control.twin.conversations import hand_over, on_transfer_end, retry_held
+from control.twin.conversations import hand_over, on_transfer_end
 from control.twin.dispatching import place
 from control.twin.finish import finish_run
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
-from control.twin.pins import end_conversations, end_turn, on_expiry, release_call
+from control.twin.pins import end_conversations, end_turn, release_call
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.world import World
 
@@ -105,7 +105,7 @@ def was_served(world: World, w: int) -> bool:
     return False
 
 
-@compiled
+@compiled_apart
 def end_workflow(world: World, w: int) -> None:
     """Workflow `w` ends now: done, or broken with its remaining calls cancelled, or because none was served."""
     workflow, clock = world.workflows[w], world.clock[0]
@@ -120,12 +120,12 @@ def end_workflow(world: World, w: int) -> None:
         learn_stages(world, w)
     workflow["finished_s"] = clock["now_s"]
     clock["open_workflows"] -= 1
-    if workflow["pins"] > 0 and end_conversations(world, w) and clock["n_held"] > 0:
-        retry_held(world)
+    if workflow["pins"] > 0:
+        end_conversations(world, w)
     note(world, WORKFLOW_ENDED_ENTRY, w, -1)
 
 
-@compiled
+@compiled_within
 def start_group(world: World, w: int) -> None:
     """The next group of workflow `w` becomes ready: budgets, then a placement for each of its calls."""
     workflow = world.workflows[w]
@@ -157,14 +157,14 @@ def move_on(world: World, w: int) -> None:
         start_group(world, w)
 
 
-@compiled
+@compiled_within
 def go_on(world: World, w: int) -> None:
     """Go on with workflow `w` if none of its calls is open."""
     if world.workflows[w]["open_calls"] == 0:
         move_on(world, w)
 
 
-@compiled
+@compiled_within
 def on_arrival(world: World) -> None:
     """The next workflow arrives."""
     clock = world.clock[0]
@@ -176,19 +176,20 @@ def on_arrival(world: World) -> None:
     workflow["next_call"] = workflow["first_call"]
     workflow["group_done_s"] = clock["now_s"]
     workflow["critical"] = -1
-    world.remaining[w, :] = world.templates[workflow["kind"], :]
+    for k in range(len(world.steps)):
+        world.remaining[w, k] = world.templates[workflow["kind"], k]
     plan_workflow(world.templates, world.steps, workflow)
     move_on(world, w)
 
 
-@compiled
+@compiled_within
 def on_tool_return(world: World, w: int) -> None:
     """Tool or think time of workflow `w` is over."""
     unschedule(world.timers, w)
     move_on(world, w)
 
 
-@compiled
+@compiled_within
 def on_run_end(world: World, i: int) -> None:
     """The run of instance `i` ends: its completed calls move their workflows on, and the batch is planned anew."""
     ended = finish_run(world, i)
@@ -202,7 +203,7 @@ def on_run_end(world: World, i: int) -> None:
         if call["state"] == COMPLETED:
             learn_step(world.costs, world.instances, world.steps, call)
             world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
-            end_turn(world, i, c)
+            end_turn(world, c)
         else:
             release_call(world, c)
         leave_group(world, c)
@@ -211,20 +212,10 @@ def on_run_end(world: World, i: int) -> None:
         c = world.ended[len(world.ended) - 1 - k]
         hand_over(world, i, c)
         go_on(world, world.calls[c]["workflow"])
-    if ended > 0 and world.clock[0]["n_held"] > 0:
-        retry_held(world)
 
 
-@compiled_apart
+@compiled_within
 def on_arrival_of_kv(world: World, c: int) -> None:
     """KV of call `c` arrives where it goes on."""
     on_transfer_end(world, c)
     go_on(world, world.calls[c]["workflow"])
-
-
-@compiled_apart
-def on_idle_end(world: World, s: int) -> None:
-    """Stream `s` was idle for as long as a context is kept: what was set aside for it is free."""
-    on_expiry(world, s)
-    if world.clock[0]["n_held"] > 0:
-        retry_held(world)

@@ -7,13 +7,15 @@ before idle contexts expire, and these before workflows arrive.
 
 import math
 
-from control.jit import compiled
+from control.jit import compiled, compiled_within
 from control.policy.codes import DOWN, IDLE
 from control.twin.batching import book_idle, plan
-from control.twin.handlers import on_arrival, on_arrival_of_kv, on_idle_end, on_run_end, on_tool_return
+from control.twin.conversations import retry_held
+from control.twin.handlers import on_arrival, on_arrival_of_kv, on_run_end, on_tool_return
 from control.twin.heap import next_time
 from control.twin.journal import is_journal_half_full
-from control.twin.world import World, borrowed_world
+from control.twin.pins import on_expiry
+from control.twin.world import World
 
 
 @compiled
@@ -30,9 +32,9 @@ def next_event_s(world: World) -> float:
     return min(next_time(world.runs), next_time(world.timers), next_arrival_s(world), moves_s)
 
 
-@compiled
+@compiled_within
 def handle_next(world: World, at_s: float) -> None:
-    """Handle the one event that falls at `at_s`."""
+    """Handle the one event that falls at `at_s`; it may have made room for calls that are held."""
     world.clock[0]["now_s"] = at_s
     world.clock[0]["events"] += 1
     if next_time(world.runs) == at_s:
@@ -42,12 +44,14 @@ def handle_next(world: World, at_s: float) -> None:
     elif next_time(world.timers) == at_s:
         on_tool_return(world, world.timers.order[0])
     elif next_time(world.expiries) == at_s:
-        on_idle_end(world, world.expiries.order[0])
+        on_expiry(world, world.expiries.order[0])
     else:
         on_arrival(world)
+    if world.clock[0]["n_held"] > 0:
+        retry_held(world)
 
 
-@compiled
+@compiled_within
 def plan_dirty(world: World) -> None:
     """Plan every instance that stands at a batch boundary."""
     clock = world.clock[0]
@@ -60,23 +64,20 @@ def plan_dirty(world: World) -> None:
 
 
 @compiled
-def advance(owner: World, until_s: float) -> bool:
+def advance(world: World, until_s: float) -> bool:
     """Let everything happen that falls at or before `until_s`.
 
     Returns whether it was reached; False: the journal is half full, drain it and call again.
     """
-    world = borrowed_world(owner)
-    plan_dirty(world)
-    at_s = next_event_s(world)
-    while at_s <= until_s and at_s < math.inf:
-        handle_next(world, at_s)
-        after_s = next_event_s(world)
-        if after_s > at_s:
-            plan_dirty(world)
-            after_s = next_event_s(world)
-            if is_journal_half_full(world):
-                return False
-        at_s = after_s
+    while True:
+        plan_dirty(world)
+        at_s = next_event_s(world)
+        if at_s > until_s or at_s == math.inf:
+            break
+        if is_journal_half_full(world):
+            return False
+        while next_event_s(world) == at_s:
+            handle_next(world, at_s)
     if until_s < math.inf:
         world.clock[0]["now_s"] = until_s
     return True

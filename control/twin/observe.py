@@ -7,7 +7,7 @@ from control.policy.codes import DECODE, DECODING, DOWN, IDLE
 from control.policy.tables import Record, Table
 from control.twin.batching import first_iteration_s, growth_blocks, iterations_by
 from control.twin.kv import available
-from control.twin.world import World, borrowed_world
+from control.twin.world import World
 
 #: One row per instance.
 VIEW = np.dtype(
@@ -42,9 +42,8 @@ def view_one(world: World, i: int, at_s: float, row: Record) -> None:
 
 
 @compiled
-def view_all(owner: World, at_s: float, rows: Table) -> None:
+def view_all(world: World, at_s: float, rows: Table) -> None:
     """Fill `rows` [n instances] at `at_s`, a time no event lies before."""
-    world = borrowed_world(owner)
     for i in range(len(world.instances)):
         view_one(world, i, at_s, rows[i])
 

@@ -19,16 +19,13 @@ from control.model.templates import (
 from control.model.workload import Workload
 from control.policy.budget import refresh_step
 from control.policy.codes import ROLES
-from control.policy.rules import Conversations, policy_table
+from control.policy.contexts import CLOCK, JOURNAL, PIN, PREFIX
+from control.policy.rules import USUAL, Conversations, policy_table
 from control.policy.tables import (
     CALL_STATE,
-    CLOCK,
     COUNTER,
     INSTANCE,
-    JOURNAL,
     KIND,
-    PIN,
-    PREFIX,
     PROFILE,
     STEP,
     WORKFLOW_STATE,
@@ -215,7 +212,7 @@ def build_world(
     journal: bool = False,
     form: str = "paper",
     aging_s: float = np.inf,
-    conversations: Conversations = Conversations(),
+    conversations: Conversations = USUAL,
 ) -> World:
     """A world at time 0 with `workload` about to arrive.
 
@@ -257,14 +254,18 @@ def build_world(
         prefixes=np.zeros(pool, PREFIX),
         free_prefixes=np.arange(pool)[::-1].copy(),
         slots=np.full((n, max(keys, 1)), -1, np.int64),
-        timers=new_heap(max(len(workflows), 1)),
         counts=np.zeros(len(steps)),
         pins=pin_table(calls, workload.n_shared, workload.n_streams),
-        transfers=new_heap(max(len(calls), 1)),
-        expiries=new_heap(max(workload.n_streams, 1)),
+        **empty_heaps(len(workflows), len(calls), workload.n_streams),
         journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
         **idle_arrays(instances),
     )
+
+
+def empty_heaps(n_workflows: int, n_calls: int, n_streams: int) -> dict[str, Any]:
+    """What is due of workflows, calls and streams: nothing yet."""
+    sizes = {"timers": n_workflows, "transfers": n_calls, "expiries": n_streams}
+    return {name: new_heap(max(size, 1)) for name, size in sizes.items()}
 
 
 def idle_arrays(instances: Table) -> dict[str, Any]:

@@ -50,6 +50,13 @@ def advance_meters(world: World, i: int, seconds: float) -> None:
 
 
 @compiled
+def hold_up(world: World, i: int, ms: float) -> None:
+    """Instance `i` begins no iteration for `ms` more, while KV is handed over."""
+    instance = world.instances[i]
+    instance["ready_s"] = max(world.clock[0]["now_s"], instance["ready_s"]) + ms * 1e-3
+
+
+@compiled
 def begin_waiting(world: World, i: int, c: int) -> None:
     """Call `c` begins to wait on instance `i`."""
     call = world.calls[c]

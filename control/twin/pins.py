@@ -86,6 +86,8 @@ def bind(world: World, c: int, i: int) -> None:
     world.pins[s]["workflow"] = call["workflow"]
     instance["pinned"] += 1
     world.workflows[call["workflow"]]["pins"] += 1
+    if world.workflows[call["workflow"]]["held"] > 0:
+        world.clock[0]["mates_held"] = 1
     set_reserved(world, s, blocks)
 
 
@@ -112,8 +114,9 @@ def note_break(world: World, c: int, s: int, cause: int) -> None:
 def note_recompute(world: World, i: int, c: int, tokens: int) -> None:
     """Call `c` computes `tokens` tokens of its history again, being admitted on instance `i`."""
     s = pin_row(world, c)
-    world.pins[s]["recomputed"] += tokens
-    if world.pins[s]["instance"] == i:
+    pin = world.pins[s]
+    pin["recomputed"] += tokens
+    if pin["instance"] == i and pin["at_home"] == 1 and world.instances[i]["caching"] == 1:
         note_break(world, c, s, EVICTED)
 
 
@@ -125,18 +128,19 @@ def begin_turn(world: World, c: int) -> None:
         return
     pin, call = world.pins[s], world.calls[c]
     unschedule(world.expiries, s)
-    if pin["turns"] > 0 and call["emitted"] == 0 and call["restarts"] == 0:
-        if pin["instance"] < 0 and pins(world.policy[0]) and pin["lost_cause"] >= 0:
+    pin["at_home"] = 1 if pin["instance"] >= 0 else 0
+    if pin["turns"] > 0 and call["emitted"] == 0:
+        if pin["instance"] < 0 and pin["lost_cause"] >= 0:
             note_break(world, c, s, pin["lost_cause"])
             pin["lost_cause"] = -1
-        elif call["input_tokens"] < pin["tokens"]:
+        elif call["input_tokens"] < pin["prompt_tokens"] and call["restarts"] == 0:
             note_break(world, c, s, COMPACTED)
     follow_context(world, c)
 
 
 @compiled_apart
-def end_turn(world: World, i: int, c: int) -> None:
-    """Call `c` completed on instance `i`: the conversation is idle there until its next turn."""
+def end_turn(world: World, c: int) -> None:
+    """Call `c` completed: its conversation is idle until the next turn."""
     call, now_s, s = world.calls[c], world.clock[0]["now_s"], pin_row(world, c)
     release_call(world, c)
     if s < 0:
@@ -144,11 +148,12 @@ def end_turn(world: World, i: int, c: int) -> None:
     pin, policy = world.pins[s], world.policy[0]
     pin["turns"] += 1
     pin["tokens"] = context_tokens(world, c)
+    pin["prompt_tokens"] = call["input_tokens"]
     pin["input_tokens"] += call["input_tokens"]
     pin["cached_tokens"] += min(call["cached_tokens"], call["input_tokens"])
     pin["last_s"] = now_s
     pin["first_token_s"] = call["first_token_s"]
-    if pin["instance"] == i:
+    if pin["instance"] >= 0:
         follow_context(world, c)
         if policy["idle_ttl_s"] < 1e300:
             schedule(world.expiries, s, now_s + policy["idle_ttl_s"])
@@ -179,13 +184,11 @@ def on_expiry(world: World, s: int) -> None:
 
 
 @compiled_apart
-def end_conversations(world: World, w: int) -> bool:
-    """Workflow `w` ended: its conversations are pinned no more; whether any was."""
+def end_conversations(world: World, w: int) -> None:
+    """Workflow `w` ended: its conversations are pinned no more."""
     workflow = world.workflows[w]
-    had = workflow["pins"] > 0
     for c in range(workflow["first_call"], workflow["first_call"] + workflow["n_calls"]):
         s = pin_row(world, c)
-        if s >= 0 and world.pins[s]["instance"] >= 0:
+        if s >= 0 and world.pins[s]["instance"] >= 0 and world.pins[s]["workflow"] == w:
             drop_context(world, s)
             release_pin(world, s)
-    return had

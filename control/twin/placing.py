@@ -18,6 +18,7 @@ from control.policy.vtc import vtc_arrive
 from control.twin.batching import cut_run
 from control.twin.journal import note
 from control.twin.phases import begin_waiting
+from control.twin.pins import release_call
 from control.twin.queue import push_back
 from control.twin.world import World
 
@@ -61,6 +62,7 @@ def refuse(world: World, c: int) -> None:
     call = world.calls[c]
     cause = NO_INSTANCE if fits_any_context(world.instances, call) else TOO_LONG
     call["instance"] = -1
+    release_call(world, c)
     end_call(world, c, REFUSED, cause)
     leave_group(world, c)
     workflow = world.workflows[call["workflow"]]

@@ -8,7 +8,8 @@ import numpy as np
 
 from control.model.workload import Workload
 from control.policy.codes import ACTIVE, FUTURE
-from control.policy.tables import COUNTER, JOURNAL, PREFIX, Ints, Table
+from control.policy.contexts import JOURNAL, PREFIX
+from control.policy.tables import COUNTER, Ints, Table
 from control.twin.heap import Heap, new_heap, schedule
 from control.twin.pack import call_table, fill_slos, pin_table, prefix_pool, workflow_table
 from control.twin.world import World

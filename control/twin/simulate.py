@@ -4,7 +4,7 @@ import numpy as np
 
 from control.model.fleet import Fleet
 from control.model.workload import Workload
-from control.policy.rules import Conversations
+from control.policy.rules import USUAL, Conversations
 from control.twin.kernel import advance, settle_energy
 from control.twin.pack import build_world
 from control.twin.world import World
@@ -18,7 +18,7 @@ def simulate(
     exact: bool = False,
     form: str = "paper",
     aging_s: float = np.inf,
-    conversations: Conversations = Conversations(),
+    conversations: Conversations = USUAL,
 ) -> World:
     """The world after every call of `workload` has ended, energy booked up to the last end.
 

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from control.jit import borrowed, compiled
 from control.policy.tables import Costs, Floats, Ints, Table
 from control.twin.heap import Heap
 
@@ -49,49 +48,3 @@ def fork(world: World) -> World:
 def copied(value: Any) -> Any:
     """A copy of an array or of a heap's arrays."""
     return Heap._make(part.copy() for part in value) if isinstance(value, Heap) else value.copy()
-
-
-@compiled
-def borrowed_costs(costs: Costs) -> Costs:
-    """The costs as borrowed arrays."""
-    return Costs(borrowed(costs.profiles), borrowed(costs.decode_ms), borrowed(costs.mix_ms), borrowed(costs.power_w))
-
-
-@compiled
-def borrowed_heap(heap: Heap) -> Heap:
-    """The heap as borrowed arrays."""
-    return Heap(borrowed(heap.time), borrowed(heap.order), borrowed(heap.place), borrowed(heap.size))
-
-
-@compiled
-def borrowed_world(world: World) -> World:
-    """The same tables, borrowed: for use inside one compiled call whose caller keeps `world`."""
-    return World(
-        borrowed(world.clock),
-        borrowed(world.policy),
-        borrowed_costs(world.costs),
-        borrowed(world.instances),
-        borrowed(world.workflows),
-        borrowed(world.calls),
-        borrowed(world.steps),
-        borrowed(world.kinds),
-        borrowed(world.templates),
-        borrowed(world.remaining),
-        borrowed(world.counters),
-        borrowed(world.meters),
-        borrowed(world.running),
-        borrowed(world.prefixes),
-        borrowed(world.free_prefixes),
-        borrowed(world.slots),
-        borrowed_heap(world.runs),
-        borrowed_heap(world.timers),
-        borrowed(world.dirty),
-        borrowed(world.ended),
-        borrowed(world.t_comp_s),
-        borrowed(world.scores),
-        borrowed(world.counts),
-        borrowed(world.pins),
-        borrowed_heap(world.transfers),
-        borrowed_heap(world.expiries),
-        borrowed(world.journal),
-    )

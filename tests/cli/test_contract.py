@@ -173,6 +173,7 @@ def test_warm_compiles_the_replay_too_and_says_that_it_does(
     kernels = tmp_path / "kernels"
     kernels.mkdir()
     monkeypatch.setattr("control.jit.cache_folder", lambda: kernels)
+    monkeypatch.setattr("control.cli.precompile.cores", lambda: 1)
     for name in ("phases.advance_meters-1.nbi", "kernel.advance-1.nbi"):
         assert headway("warm") == (0, ANY, "compiling the simulator (once; a minute or two) ...\n")
         (kernels / name).touch()

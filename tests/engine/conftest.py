@@ -1,6 +1,7 @@
 """Fleets and sources the engine's tests share."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,18 @@ def demo_source() -> Source:
     return Source("demo-mixed", 0, scenario=scenario("demo-mixed"))
 
 
-@pytest.fixture
-def demo(demo_fleet: Fleet, demo_source: Source) -> Driven:
-    """The demo, two minutes in."""
-    engine = started(demo_fleet, demo_source)
+@pytest.fixture(scope="session")
+def two_minutes_in(demo_fleet: Fleet) -> Driven:
+    """The demo after two minutes, run once and never touched."""
+    engine = started(demo_fleet, Source("demo-mixed", 0, scenario=scenario("demo-mixed")))
     engine.run(120.0)
     return engine
+
+
+@pytest.fixture
+def demo(two_minutes_in: Driven) -> Driven:
+    """The demo, two minutes in, a test's own."""
+    return deepcopy(two_minutes_in)
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import math
 
-from control.policy.codes import DECODE, DOWN, LLF, PLAS, PREFILL, QLM, VTC, WAITING
-from tests.naive import cache
+from control.policy.codes import BY_CLIENT, DECODE, DOWN, LLF, PLAS, PREFILL, QLM, VTC, WAITING
+from tests.naive import cache, pins
 from tests.naive.orders import Order, pick
 from tests.naive.state import Call, Instance, Run
 
@@ -34,21 +34,50 @@ def may_change(order: Order) -> bool:
 
 
 def queue_times_s(instance: Instance, call: Call, until_s: float) -> tuple[float, float]:
-    """Time since the call was placed by whose calls ran meanwhile: its own tenant's, other tenants'."""
+    """Time since the call came into the queue by whose calls ran meanwhile: its own tenant's, other tenants'."""
     own_s = other_s = 0.0
     for run in instance.runs:
         share = run.tenants.count(call.tenant) / len(run.tenants)
-        own_s += share * run.overlap_s(call.placed_s, until_s)
-        other_s += (1.0 - share) * run.overlap_s(call.placed_s, until_s)
+        own_s += share * run.overlap_s(call.log[-1][1], until_s)
+        other_s += (1.0 - share) * run.overlap_s(call.log[-1][1], until_s)
     return own_s, other_s
 
 
 def begin_running(instance: Instance, call: Call, now_s: float) -> None:
-    """The call is admitted; what it generated before a preemption is computed again on account of that."""
-    if call.log[-1][0] == "queue":
-        call.queue_own_s, call.queue_other_s = queue_times_s(instance, call, now_s)
-    if call.log[-1][0] == "queue" or call.emitted == 0:
-        call.log.append(("prefill", now_s))
+    """The call is admitted; what it generated before a preemption is computed again on account of that.
+
+    One that generated its first token elsewhere decodes from here on.
+    """
+    waited = call.log[-1][0] == "queue"
+    if waited:
+        leave_queue(instance, call, now_s)
+    if waited or call.emitted == 0:
+        call.log.append(("decode" if call.emitted else "prefill", now_s))
+
+
+def leave_queue(instance: Instance, call: Call, now_s: float) -> None:
+    """Its time in the queue ends."""
+    own_s, other_s = queue_times_s(instance, call, now_s)
+    call.queue_own_s += own_s
+    call.queue_other_s += other_s
+
+
+def fetch(instance: Instance, call: Call, now_s: float) -> None:
+    """A prefiller fetches a turn's history from its home, and runs nothing meanwhile."""
+    home, conversation = call.home, call.conversation
+    if home is None or conversation is None:
+        call.arrived = 0
+        return
+    call.kv = call.arrived
+    home.sent += 1
+    home.sent_tokens += call.arrived
+    conversation.sent += 1
+    hold_up(instance, home.costs.transfer_ms(call.arrived), now_s)
+
+
+def hold_up(instance: Instance, ms: float, now_s: float) -> None:
+    """The instance begins no iteration for so much longer: KV is handed over."""
+    instance.sending_until_s = max(now_s, instance.sending_until_s) + ms * 1e-3
 
 
 def give_chunk(call: Call, budget: int) -> int:
@@ -76,6 +105,9 @@ def admit_waiting(instance: Instance, budget: int, order: Order, now_s: float) -
         instance.counters[call.workflow].tokens += call.input_tokens
         cache.take_context(instance, call, prefix, blocks)
         call.state = PREFILL
+        if call.only_prefills and call.arrived > call.kv and not call.preemptions:
+            fetch(instance, call, now_s)
+        pins.note_recompute(instance, call)
         call.cached_tokens += call.kv
         if call.started_s < 0:
             call.started_s = now_s
@@ -130,7 +162,9 @@ def plan(instance: Instance, order: Order, exact: bool, now_s: float) -> None:
         n = 1 if exact or preempted or (instance.queue and may_change(order)) else longest_run(instance, decoding)
         ms = instance.costs.decode_ms(b, k, n)
     tenants = [call.tenant for call in instance.batch]
-    instance.run = Run(now_s, now_s + ms * 1e-3, n, b, k, p, instance.costs.power_w(b, p), tenants)
+    lead_s = max(0.0, instance.sending_until_s - now_s)
+    end_s = now_s + lead_s + ms * 1e-3
+    instance.run = Run(now_s, end_s, n, b, k, p, instance.costs.power_w(b, p), tenants, lead_s)
     instance.runs.append(instance.run)
 
 
@@ -140,35 +174,58 @@ def cut_run(instance: Instance, now_s: float) -> None:
     if run is None or run.prefills:
         return
     for n in range(1, run.n):
-        end_s = run.start_s + instance.costs.decode_ms(run.decodes, run.kv, n) * 1e-3
+        end_s = run.start_s + run.lead_s + instance.costs.decode_ms(run.decodes, run.kv, n) * 1e-3
         if end_s >= now_s:
             run.n, run.end_s = n, end_s
             return
 
 
-def finish_run(instance: Instance, now_s: float) -> list[Call]:
-    """The run ends now: tokens, joules, blocks; the calls that reached their length leave."""
+def book_run(instance: Instance, now_s: float) -> float:
+    """Book the run up to now; the joules of its iterations. While KV is sent the instance draws its idle power."""
     run = instance.run
     assert run is not None
-    instance.run = None
     seconds = now_s - run.start_s
-    joules = run.watts * seconds
-    instance.energy_j += joules
-    instance.busy_s += seconds
-    instance.iterations += run.n
+    lead_s = min(run.lead_s, seconds)
+    joules, lead_j = run.watts * (seconds - lead_s), instance.costs.row["idle_w"] * lead_s
+    instance.run = None
+    instance.energy_j += joules + lead_j
+    instance.idle_j += lead_j
+    instance.busy_s += seconds - lead_s
     instance.accounted_s = now_s
-    a_token = joules / (run.prefills + run.decodes)
+    return joules
+
+
+def finish_run(instance: Instance, now_s: float) -> tuple[list[Call], list[Call]]:
+    """The run ends now: tokens, joules, blocks; calls that reached their length, and calls that decode elsewhere."""
+    run = instance.run
+    assert run is not None
+    a_token = book_run(instance, now_s) / (run.prefills + run.decodes)
+    instance.iterations += run.n
     for call in list(instance.batch):
         step_call(instance, call, run.n, a_token, now_s)
-    ended = [call for call in instance.batch if call.emitted >= call.limit]
-    instance.batch = [call for call in instance.batch if call.emitted < call.limit]
+    ended = [call for call in instance.batch if call.emitted >= call.limit or call.cause == BY_CLIENT]
+    handed = [call for call in instance.batch if call not in ended and goes_on_elsewhere(instance, call)]
+    instance.batch = [call for call in instance.batch if call not in ended and call not in handed]
     for call in ended:
         call.log.append(("end", now_s))
         cache.release(instance, call)
-        instance.queued_work_s -= call.t_comp_s
+        unload(instance, call)
+    for call in handed:
+        cache.give_back(instance, call, None, -1)
+        unload(instance, call)
+    return ended, handed
+
+
+def goes_on_elsewhere(instance: Instance, call: Call) -> bool:
+    """Whether the call has prefilled on an instance where it was only to prefill."""
+    return call.only_prefills and call.state == DECODE and instance.rules.hands_over
+
+
+def unload(instance: Instance, call: Call) -> None:
+    """The call's estimate is queued work no more; nothing left is exactly 0."""
+    instance.queued_work_s -= call.t_comp_s
     if not instance.batch and not instance.queue:
         instance.queued_work_s = 0.0
-    return ended
 
 
 def step_call(instance: Instance, call: Call, n: int, a_token: float, now_s: float) -> None:
@@ -182,6 +239,8 @@ def step_call(instance: Instance, call: Call, n: int, a_token: float, now_s: flo
     elif call.chunk > 0:
         call.kv += call.chunk
         call.energy_j += a_token * call.chunk
+        call.prefill_j += a_token * call.chunk
+        instance.prefill_j += a_token * call.chunk
         call.chunk = 0
         if call.kv == call.target:
             call.state = DECODE

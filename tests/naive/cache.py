@@ -19,6 +19,7 @@ def forget(instance: Instance, prefix: Prefix) -> None:
 
 def make_free(instance: Instance, n: int) -> None:
     """Evict until `n` blocks are free: least recently used prefix first, each from its tail."""
+    instance.evicted_blocks += max(0, n - instance.free)
     while instance.free < n:
         oldest = instance.lru[0]
         oldest.blocks -= min(oldest.blocks, n - instance.free)
@@ -29,23 +30,33 @@ def make_free(instance: Instance, n: int) -> None:
 def own_prefix(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
     """What the call itself, or else the call before it in its stream, left here: prefix and blocks of use."""
     prefix, most = instance.remnants.get(call.row), call.target
-    if prefix is None:
+    if prefix is None and instance.reuses:
         prefix, most = instance.streams.get(call.stream_key), call.history_tokens
     if prefix is None:
         return None, 0
-    reach = prefix.base + prefix.blocks
+    size = instance.block_size
+    return prefix, min(reach(instance, prefix), most // size, (call.target - 1) // size)
+
+
+def reach(instance: Instance, prefix: Prefix) -> int:
+    """Leading blocks of a context that a prefix gives: none where the shared one in front of it is gone."""
     if prefix.base > 0:
         parent = instance.shared.get(prefix.parent)
         if parent is None or parent.blocks < prefix.base:
-            reach = 0
-    size = instance.block_size
-    return prefix, min(reach, most // size, (call.target - 1) // size)
+            return 0
+    return prefix.base + prefix.blocks
+
+
+def standing_tokens(instance: Instance, call: Call) -> int:
+    """Leading tokens of the call's context that the turn before it left here."""
+    prefix = instance.streams.get(call.stream_key)
+    return 0 if prefix is None else min(reach(instance, prefix) * instance.block_size, call.history_tokens)
 
 
 def shared_prefix(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
     """The call's static prefix, where it is cached: prefix and blocks of use."""
     prefix, size = instance.shared.get(call.shared_key), instance.block_size
-    if not instance.caching or prefix is None:
+    if not instance.reuses or prefix is None:
         return None, 0
     blocks = min(prefix.blocks, call.shared_tokens // size, (call.target - 1) // size)
     return (prefix, blocks) if blocks > 0 else (None, 0)
@@ -53,8 +64,6 @@ def shared_prefix(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
 
 def find_hit(instance: Instance, call: Call) -> tuple[Prefix | None, int]:
     """The cached prefix that spares the call most, its own on a tie; one token is always computed."""
-    if not instance.caching:
-        return None, 0
     own, common = own_prefix(instance, call), shared_prefix(instance, call)
     prefix, blocks = common if common[1] > own[1] else own
     return (prefix, blocks) if blocks > 0 else (None, 0)
@@ -136,6 +145,23 @@ def publish(instance: Instance, call: Call) -> None:
     call.base, call.base_key = want, key
 
 
+def arrive(instance: Instance, call: Call) -> None:
+    """KV of a call arrives: its full blocks stand here as if it had been preempted, as far as they fit.
+
+    What stayed here is part of it unless it was evicted meanwhile, and then nothing behind the gap is of use.
+    """
+    tokens, standing = call.arrived, standing_tokens(instance, call)
+    if call.at_home > standing:
+        tokens = min(tokens, standing)
+    if call.stream_key in instance.streams:
+        forget(instance, instance.streams[call.stream_key])
+    blocks = min(tokens // instance.block_size, instance.available)
+    if blocks > 0:
+        make_free(instance, blocks)
+        instance.remnants[call.row] = Prefix(blocks)
+        instance.lru.append(instance.remnants[call.row])
+
+
 def give_back(instance: Instance, call: Call, table: dict[int, Prefix] | None, key: int) -> None:
     """The call, already out of the batch, leaves its full blocks in `table` under `key`, if given."""
     kept = call.kv // instance.block_size - call.base
@@ -152,7 +178,7 @@ def give_back(instance: Instance, call: Call, table: dict[int, Prefix] | None, k
 
 def release(instance: Instance, call: Call) -> None:
     """The call ended: its context stays cached for the next call of its stream."""
-    keep = bool(instance.caching) and call.stream_key >= 0
+    keep = instance.reuses and call.stream_key >= 0
     if keep and call.stream_key in instance.streams:
         forget(instance, instance.streams[call.stream_key])
     give_back(instance, call, instance.streams if keep else None, call.stream_key)

@@ -64,13 +64,13 @@ class CostModel:
             return self.watts[b]
         return self.watts[b] + (self.row["prefill_w"] - self.watts[b]) * (p / (p + b))
 
-    def exec_s(self, tokens: int, outputs: float) -> float:
-        """A call alone: prefill, then decoding."""
-        return self.prefill_s(tokens) + self.decode_s(tokens, outputs)
+    def exec_s(self, tokens: int, outputs: float, held: int = 0) -> float:
+        """A call alone, `held` tokens of whose input are cached: prefill, then decoding."""
+        return self.prefill_s(tokens, held) + self.decode_s(tokens, outputs)
 
-    def prefill_s(self, tokens: int) -> float:
-        """A prompt alone, in chunks."""
-        total_ms, held = 0.0, 0
+    def prefill_s(self, tokens: int, held: int = 0) -> float:
+        """What is left of a prompt of `tokens` tokens behind `held`, alone, in chunks."""
+        total_ms = 0.0
         while held < tokens:
             p = min(self.chunk, tokens - held)
             total_ms += self.mixed_ms(0, 0, [(held, p)])
@@ -85,6 +85,18 @@ class CostModel:
         middle = tokens + 0.5 * (steps - 1.0)
         lines = [self.lines[x][1] + self.row[f"kv_ms_{x}"] * middle for x in (0, 1)]
         return steps * (self.host_ms + max(lines)) * 1e-3
+
+    def transfer_ms(self, tokens: int) -> float:
+        """Moving the KV of `tokens` tokens from here to anywhere."""
+        return self.row["link_ms"] + self.row["link_token_ms"] * tokens
+
+    def send_ms(self, tokens: int) -> float:
+        """How long the sender of the KV of `tokens` tokens can do nothing else."""
+        return self.row["send_ms"] + self.row["send_token_ms"] * tokens
+
+    def append_ms(self, held: int, tokens: int, b: int, k: int) -> float:
+        """One iteration of `tokens` behind `held`, as far as the budget goes, beside `b` sequences of `k` tokens."""
+        return self.mixed_ms(b, k, [(held, min(tokens, self.chunk - b))])
 
 
 def series(first: float, slope: float, n: int) -> float:

@@ -1,8 +1,31 @@
 """What is learned, and the budgets and plans drawn up from it."""
 
+from dataclasses import dataclass
 from itertools import groupby
 
-from tests.naive.state import Call, Instance, Kind, Step, Workflow
+from tests.naive.state import Call, Instance, Workflow
+
+
+@dataclass(eq=False)
+class Step:
+    """What history says of a kind of call."""
+
+    seen: float
+    mean_input: float
+    mean_output: float
+    mean_tool_s: float
+    mean_exec_s: float
+    mean_prefill_s: float
+    drops: int
+
+
+@dataclass(eq=False)
+class Kind:
+    """How the template of a kind of workflow is known."""
+
+    declared: int
+    seen: float
+    template: list[float]  # entries by step
 
 
 def plain_sum(values: list[float]) -> float:

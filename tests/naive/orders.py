@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from control.policy.codes import EDF, FCFS, LLF, PLAS, QLM, SJF, VTC
+from tests.naive.rules import Rules
 from tests.naive.state import Call, Counter, Instance, Workflow
 
 
@@ -10,9 +11,18 @@ from tests.naive.state import Call, Counter, Instance, Workflow
 class Order:
     """The queue order in force."""
 
-    queue: int
-    aging_s: float
+    rules: Rules
     workflows: list[Workflow]
+
+    @property
+    def queue(self) -> int:
+        """Its number."""
+        return self.rules.queue
+
+    @property
+    def aging_s(self) -> float:
+        """Under LLF, wait after which a call is not overtaken."""
+        return self.rules.aging_s
 
 
 def pick(instance: Instance, order: Order, now_s: float) -> Call:

@@ -1,15 +1,14 @@
-"""What the slow twin knows: plain objects, read from the tables of a world that has not run yet.
+"""What the slow twin knows: plain objects.
 
 Nothing is kept that can be counted: free blocks, loads and lengths of lists are computed where they are asked for.
 """
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from control.policy.codes import NO_CAUSE, PLANNED
-from control.twin.world import World
 from tests.naive.costs import CostModel
+from tests.naive.rules import Rules
 
 
 @dataclass(eq=False)
@@ -56,10 +55,31 @@ class Call:
     cached_tokens: int = 0
     preemptions: int = 0
     energy_j: float = 0.0
+    prefill_j: float = 0.0
+    conversation: "Conversation | None" = None
+    only_prefills: bool = False  # where it is now: it decodes elsewhere
+    arrived: int = 0  # leading KV tokens that it finds where it goes
+    at_home: int = 0  # of those, tokens that stayed behind on the instance it goes back to
+    came_from: "Instance | None" = None  # the prefiller that keeps its KV
+    arrives_s: float | None = None  # when its KV arrives
+    dest: "Instance | None" = None  # where blocks are set aside for it alone
+    reserved: int = 0  # how many
+    restarts: int = 0
     log: list[tuple[str, float]] = field(default_factory=list)  # phases in order, and when each began
     queue_own_s: float = 0.0
     queue_other_s: float = 0.0
+    failure_s: float = 0.0
     critical: int = 0
+
+    @property
+    def home(self) -> "Instance | None":
+        """Where its conversation is kept."""
+        return None if self.conversation is None else self.conversation.home
+
+    @property
+    def context(self) -> int:
+        """Tokens of its context: what was sent and what it generated."""
+        return self.input_tokens + self.emitted
 
     def spent_s(self, phase: str) -> float:
         """Time in all stretches of a phase that have ended."""
@@ -82,6 +102,16 @@ class Call:
     def preempted_s(self) -> float:
         """Time waiting again, and computing again what was lost."""
         return self.spent_s("preempted")
+
+    @property
+    def transfer_s(self) -> float:
+        """Time its KV was on the way."""
+        return self.spent_s("transfer")
+
+    @property
+    def hold_s(self) -> float:
+        """Time it waited for a decoder with room."""
+        return self.spent_s("hold")
 
 
 @dataclass(eq=False)
@@ -112,25 +142,33 @@ class Workflow:
 
 
 @dataclass(eq=False)
-class Step:
-    """What history says of a kind of call."""
+class Conversation:
+    """A stream of calls, and where its context is kept."""
 
-    seen: float
-    mean_input: float
-    mean_output: float
-    mean_tool_s: float
-    mean_exec_s: float
-    mean_prefill_s: float
-    drops: int
+    row: int
+    key: int
+    peak: int  # most tokens it will ever hold
+    home: "Instance | None" = None  # its decoder
+    workflow: Workflow | None = None  # that it was pinned for
+    reserved: int = 0  # blocks set aside at home
+    tokens: int = 0  # of its context after its last turn
+    turns: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    sent: int = 0
+    breaks: int = 0
+    break_cause: int = -1
+    was_home: bool = False  # whether it had a home when its latest turn came
+    lost_cause: int = -1  # why it has no home any more, until a turn finds out
+    recomputed: int = 0
+    last_s: float = -1.0
+    first_token_s: float = -1.0
+    expires_s: float | None = None  # when its idle context is dropped
 
-
-@dataclass(eq=False)
-class Kind:
-    """How the template of a kind of workflow is known."""
-
-    declared: int
-    seen: float
-    template: list[float]  # entries by step
+    @property
+    def instance(self) -> int:
+        """Row of its home."""
+        return -1 if self.home is None else self.home.row
 
 
 @dataclass(eq=False)
@@ -164,6 +202,7 @@ class Run:
     prefills: int
     watts: float
     tenants: list[int]  # of the calls in the batch
+    lead_s: float = 0.0  # until the first iteration: KV is still being handed over
 
     def overlap_s(self, from_s: float, to_s: float) -> float:
         """Time of the run between two moments."""
@@ -185,6 +224,10 @@ class Instance:
     max_model_len: int
     caching: int
     share_weight: float
+    role: int
+    rules: Rules
+    all_calls: list[Call]  # of the whole twin, to look through
+    conversations: list[Conversation]  # of the whole twin, to look through
     queue: list[Call] = field(default_factory=list)  # in order of arrival here
     batch: list[Call] = field(default_factory=list)  # in order of admission
     run: Run | None = None
@@ -203,6 +246,32 @@ class Instance:
     iterations: int = 0
     preemptions: int = 0
     kv_peak: int = 0
+    sending_until_s: float = 0.0
+    sent: int = 0
+    sent_tokens: int = 0
+    evicted_blocks: int = 0
+    prefill_j: float = 0.0
+
+    @property
+    def pinned(self) -> int:
+        """Conversations that are kept here."""
+        return sum(conversation.home is self for conversation in self.conversations)
+
+    @property
+    def reserved(self) -> int:
+        """Blocks set aside: for the conversations kept here, and for calls by themselves."""
+        kept = sum(conversation.reserved for conversation in self.conversations if conversation.home is self)
+        return kept + sum(call.reserved for call in self.all_calls if call.dest is self)
+
+    @property
+    def unreserved(self) -> int:
+        """Blocks that nobody has spoken for; less than none where contexts outgrew what was set aside."""
+        return self.blocks - self.reserved
+
+    @property
+    def reuses(self) -> bool:
+        """Whether calls may use what others left here."""
+        return bool(self.caching) and self.rules.reuses
 
     @property
     def free(self) -> int:
@@ -224,51 +293,3 @@ class Instance:
     def available(self) -> int:
         """Blocks that can be had."""
         return self.free + self.evictable
-
-
-CALL_INPUTS: tuple[str, ...] = ("workflow", "group", "step", "tenant", "input_tokens", "output_tokens", "shared_key")
-CALL_INPUTS += ("shared_tokens", "stream_key", "history_tokens", "tool_s", "draw_a", "draw_b")
-WORKFLOW_INPUTS = ("arrival_s", "slo_s", "tenant", "kind", "go_on")
-INSTANCE_INPUTS: tuple[str, ...] = ("state", "max_num_seqs", "max_num_batched_tokens", "block_size", "blocks")
-INSTANCE_INPUTS += ("watermark", "max_model_len", "caching", "share_weight")
-
-
-def read_calls(world: World) -> list[Call]:
-    """All calls, none of them ready."""
-    return [Call(row=r, **{name: row[name].item() for name in CALL_INPUTS}) for r, row in enumerate(world.calls)]
-
-
-def read_workflows(world: World, calls: list[Call]) -> list[Workflow]:
-    """All workflows, none of them arrived."""
-    found = []
-    for w, row in enumerate(world.workflows):
-        mine = [call for call in calls if call.workflow == w]
-        numbers = sorted({call.group for call in mine})
-        groups = [[call for call in mine if call.group == number] for number in numbers]
-        inputs = {name: row[name].item() for name in WORKFLOW_INPUTS}
-        template = world.remaining[w].tolist()
-        found.append(Workflow(row=w, coming=list(groups), groups=groups, template=template, **inputs))
-    return found
-
-
-def read_instances(world: World) -> list[Instance]:
-    """All instances, empty."""
-    found = []
-    for i, row in enumerate(world.instances):
-        settings: dict[str, Any] = {name: row[name].item() for name in INSTANCE_INPUTS}
-        found.append(Instance(row=i, costs=CostModel.of(world, i), **settings))
-    return found
-
-
-def read_steps(world: World) -> list[Step]:
-    """All steps with what is declared of them."""
-    names = ("seen", "mean_input", "mean_output", "mean_tool_s", "mean_exec_s", "mean_prefill_s", "drops")
-    return [Step(*(row[name].item() for name in names)) for row in world.steps]
-
-
-def read_kinds(world: World) -> list[Kind]:
-    """All kinds of workflow with the templates that are declared."""
-    return [
-        Kind(int(row["declared"]), float(row["seen"]), template.tolist())
-        for row, template in zip(world.kinds, world.templates, strict=True)
-    ]

@@ -1,73 +1,50 @@
 """The slow, obvious twin: the whole model in plain Python, to compare the compiled one with bit for bit.
 
-Events are found by looking at everything. At one instant runs end before tools return, tools before arrivals, lower
-rows first; instances are planned once nothing more happens at that instant.
+Events are found by looking at everything. At one instant runs end before KV arrives, that before tools return, those
+before idle contexts expire, these before workflows arrive, lower rows first; instances are planned once nothing more
+happens at that instant.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
 
-from control.policy.codes import (
-    ACTIVE,
-    BROKEN,
-    CANCELLED,
-    COMPLETED,
-    DONE,
-    DOWN,
-    NO_CAUSE,
-    NO_INSTANCE,
-    REFUSED,
-    TOO_LONG,
-    WAITING,
-    WORKFLOW_ENDED,
-)
-from control.twin.world import World
-from tests.naive import batch, dispatch, history, orders
-from tests.naive.orders import Order
-from tests.naive.state import (
-    Call,
-    Instance,
-    Workflow,
-    read_calls,
-    read_instances,
-    read_kinds,
-    read_steps,
-    read_workflows,
-)
+from control.policy.codes import ACTIVE, BROKEN, BY_CLIENT, CANCELLED, COMPLETED, DONE, DOWN, NO_CAUSE, WORKFLOW_ENDED
+from tests.naive import batch, history, pins
+from tests.naive.conversations import Conversing
+from tests.naive.placing import done_s
+from tests.naive.state import Call, Instance, Workflow
 
 
-class NaiveTwin:
-    """A copy of a world that has not run yet, in plain objects."""
-
-    def __init__(self, world: World) -> None:
-        policy = world.policy[0]
-        self.rule = (int(policy["dispatch"]), float(policy["alpha"]), float(policy["floor"]))
-        self.exact = bool(world.clock[0]["exact"])
-        self.instances = read_instances(world)
-        self.steps = read_steps(world)
-        self.calls = read_calls(world)
-        self.kinds = read_kinds(world)
-        self.workflows = read_workflows(world, self.calls)
-        self.order = Order(int(policy["queue"]), float(policy["aging_s"]), self.workflows)
-        self.coming = list(self.workflows)
-        self.rotation = 0
-        self.now_s = 0.0
+class NaiveTwin(Conversing):
+    """A copy of a world that has not run yet, and its events."""
 
     def run(self) -> None:
         """Let everything happen, then book idle energy up to the end."""
+        self.advance(math.inf)
+        for instance in self.instances:
+            if instance.state != DOWN and instance.run is None:
+                batch.book_idle(instance, self.now_s)
+
+    def advance(self, until_s: float) -> None:
+        """Let everything happen up to a moment."""
+        self.plan()
         event = self.next_event()
-        while event is not None:
+        while event is not None and event[0] <= until_s:
             self.now_s = event[0]
             event[1]()
+            self.retry_held()
             event = self.next_event()
             if event is None or event[0] > self.now_s:
-                for instance in self.instances:
-                    batch.plan(instance, self.order, self.exact, self.now_s)
+                self.plan()
                 event = self.next_event()
+        if until_s < math.inf:
+            self.now_s = until_s
+
+    def plan(self) -> None:
+        """Have every instance that stands at a batch boundary go on."""
         for instance in self.instances:
-            if instance.state != DOWN:
-                batch.book_idle(instance, self.now_s)
+            batch.plan(instance, self.order, self.exact, self.now_s)
 
     def next_event(self) -> tuple[float, Callable[[], None]] | None:
         """Time and action of the next event, None after the last."""
@@ -75,22 +52,51 @@ class NaiveTwin:
         for instance in self.instances:
             if instance.run is not None:
                 events.append((instance.run.end_s, partial(self.on_run_end, instance)))
+        for call in self.calls:
+            if call.arrives_s is not None:
+                events.append((call.arrives_s, partial(self.on_arrival_of_kv, call)))
         for workflow in self.workflows:
             if workflow.tool_until_s is not None:
                 events.append((workflow.tool_until_s, partial(self.on_tool_return, workflow)))
+        for conversation in self.conversations:
+            if conversation.expires_s is not None:
+                events.append((conversation.expires_s, partial(pins.expire, conversation)))
         if self.coming:
             events.append((self.coming[0].arrival_s, self.on_arrival))
         return min(events, key=lambda event: event[0], default=None)
 
     def on_run_end(self, instance: Instance) -> None:
-        """Completed calls teach their step and move their workflows on."""
-        for call in batch.finish_run(instance, self.now_s):
-            history.learn(self.instances, self.steps, call)
-            self.end_call(call, COMPLETED, NO_CAUSE)
-            self.workflows[call.workflow].attained_s += call.finished_s - call.started_s
+        """Completed calls teach their step and move their workflows on; prefilled ones go on elsewhere."""
+        ended, handed = batch.finish_run(instance, self.now_s)
+        for call in ended:
+            if call.cause == BY_CLIENT:
+                self.end_call(call, CANCELLED, BY_CLIENT)
+                pins.free_call(call)
+            else:
+                self.complete(call)
             self.leave_group(call)
-            if not self.workflows[call.workflow].open:
-                self.move_on(self.workflows[call.workflow])
+            self.go_on(call)
+        for call in handed:
+            self.hand_over(instance, call)
+            self.go_on(call)
+
+    def complete(self, call: Call) -> None:
+        """The call reached its length."""
+        history.learn(self.instances, self.steps, call)
+        self.end_call(call, COMPLETED, NO_CAUSE)
+        self.workflows[call.workflow].attained_s += call.finished_s - call.started_s
+        pins.end_turn(self.rules, call, self.now_s)
+
+    def go_on(self, call: Call) -> None:
+        """Go on with the call's workflow if none of its calls is open."""
+        workflow = self.workflows[call.workflow]
+        if not workflow.open:
+            self.move_on(workflow)
+
+    def on_arrival_of_kv(self, call: Call) -> None:
+        """KV arrives where its call goes on."""
+        self.on_kv(call)
+        self.go_on(call)
 
     def on_tool_return(self, workflow: Workflow) -> None:
         """Tool time is over."""
@@ -104,17 +110,6 @@ class NaiveTwin:
         workflow.group_done_s = self.now_s
         history.draw_up_plan(workflow, self.kinds[workflow.kind], self.steps)
         self.move_on(workflow)
-
-    def end_call(self, call: Call, state: int, cause: int) -> None:
-        """A call ends."""
-        call.state, call.cause, call.finished_s = state, cause, self.now_s
-
-    def leave_group(self, call: Call) -> None:
-        """The group is done when all its calls have ended and their tools have returned."""
-        workflow = self.workflows[call.workflow]
-        workflow.open.remove(call)
-        workflow.left.append(call)
-        workflow.group_done_s = max(workflow.group_done_s, done_s(workflow, call))
 
     def move_on(self, workflow: Workflow) -> None:
         """No call of the workflow is open: end, wait for tools, or start the next group."""
@@ -152,6 +147,7 @@ class NaiveTwin:
         workflow.finished_s = self.now_s
         if workflow.state == DONE:
             history.learn_template(self.kinds[workflow.kind], workflow)
+        pins.end_all(self.conversations, workflow)
 
     def start_group(self, workflow: Workflow) -> None:
         """Budgets for the group, then a place for each of its calls."""
@@ -161,34 +157,3 @@ class NaiveTwin:
         history.set_budgets(workflow, group, self.steps, self.now_s)
         for call in group:
             self.place(call)
-
-    def place(self, call: Call) -> None:
-        """Put the call into a queue, or refuse it."""
-        instance = dispatch.choose(self.rule, self.instances, call, self.steps, self.rotation)
-        if instance is None:
-            self.refuse(call)
-            return
-        self.rotation = (instance.row + 1) % len(self.instances)
-        call.instance, call.placed_s, call.state = instance.row, self.now_s, WAITING
-        call.limit = min(call.output_tokens, instance.max_model_len - call.input_tokens)
-        instance.queued_work_s += call.t_comp_s
-        instance.dispatched_s += call.t_comp_s
-        orders.count_in(instance, call.workflow)
-        call.log.append(("queue", self.now_s))
-        instance.queue.append(call)
-        batch.cut_run(instance, self.now_s)
-
-    def refuse(self, call: Call) -> None:
-        """Nobody can take the call; its workflow ends with the group unless it goes on."""
-        longest = max((e.max_model_len for e in self.instances), default=-math.inf)
-        cause = NO_INSTANCE if call.input_tokens < longest else TOO_LONG
-        self.end_call(call, REFUSED, cause)
-        self.leave_group(call)
-        workflow = self.workflows[call.workflow]
-        if not workflow.go_on and workflow.cause == NO_CAUSE:
-            workflow.cause = cause
-
-
-def done_s(workflow: Workflow, call: Call) -> float:
-    """When nothing more is waited for on account of the call; nobody waits for tools after the last group."""
-    return call.finished_s + call.tool_s if workflow.coming else call.finished_s

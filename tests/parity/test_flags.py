@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-RULES = ("tests/parity/test_naive.py", "tests/laws/test_failures.py", "tests/policy", "tests/twin")
+RULES = (
+    *("tests/parity/test_naive.py", "tests/parity/test_conversations.py", "tests/parity/test_disturbed.py"),
+    *("tests/laws/test_failures.py", "tests/policy", "tests/twin"),
+)
 #: The replay goes through idle time in ticks of .1 ms: interpreted, only its crowd takes no minutes.
 LONG = tuple(
     f"--deselect=tests/twin/test_artifact.py::{name}"

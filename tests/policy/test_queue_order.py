@@ -18,8 +18,8 @@ from control.policy.codes import (
 )
 from control.policy.eligible import count_eligible, fits_any_context, is_eligible, nth_eligible
 from control.policy.power import run_w
-from control.policy.urgency import urgency_s
 from control.policy.rules import policy_table
+from control.policy.urgency import urgency_s
 from tests.support import tables
 
 

@@ -1,11 +1,13 @@
 """A tick is recorded whole or not at all, quickly, and survives being killed."""
 
+import os
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,42 +152,77 @@ def test_how_long_a_commit_of_65_samples_and_50_decisions_takes(journal: Journal
     print(f"\ncommit: median {np.median(times_ms):.2f} ms, p99 {np.percentile(times_ms, 99):.2f} ms")
 
 
-WRITER = """
-import sys, time
+#: A process that imports once and begins a writer, as a process of its own, for each owner it reads.
+WRITERS = """
+import os, sys, time
 from storage import lease
 from storage.journal import Batch, Journal
 from storage.open import open_store
-store = open_store(sys.argv[1])
-lease.acquire(store, sys.argv[2], ttl_s=0.0)
-journal = Journal(store)
-last = journal.load_checkpoint()
-tick = int(last[2]) if last else 0
-while True:
-    tick += 1
-    samples = [{"scope": f"gpu-{i}", "queued": tick} for i in range(20)]
-    event = {"kind": "tick", "text": str(tick)}
-    batch = Batch(time.time(), tick, {"tick": tick}, samples, events=[event], checkpoint=b"%d" % tick)
-    journal.commit(batch)
-    print(tick, flush=True)
+
+def write(owner):
+    store = open_store(sys.argv[1])
+    lease.acquire(store, owner, ttl_s=0.0)
+    journal = Journal(store)
+    last = journal.load_checkpoint()
+    tick = int(last[2]) if last else 0
+    while True:
+        tick += 1
+        samples = [{"scope": f"gpu-{i}", "queued": tick} for i in range(20)]
+        event = {"kind": "tick", "text": str(tick)}
+        batch = Batch(time.time(), tick, {"tick": tick}, samples, events=[event], checkpoint=b"%d" % tick)
+        journal.commit(batch)
+        print(tick, flush=True)
+
+for owner in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        write(owner.strip())
+    print("writer", pid, flush=True)
+    os.waitpid(pid, 0)
+    print("gone", flush=True)
 """
 
 
-def acknowledged_before_kill(url: str, owner: str, after_s: float) -> int:
+@pytest.fixture
+def writers(url: str, store: Store) -> Iterator[subprocess.Popen[str]]:
+    """Begins writers of the store, one after another."""
+    command = [sys.executable, "-c", WRITERS, url]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def told(writers: subprocess.Popen[str]) -> str:
+    """The next line that the writers or their parent say."""
+    assert writers.stdout is not None
+    line = writers.stdout.readline().strip()
+    assert line, "the writers have ended"
+    return line
+
+
+def acknowledged_before_kill(writers: subprocess.Popen[str], owner: str, after_s: float) -> int:
     """Kill -9 a writing process `after_s` after its first commit; the last tick it was told is stored."""
-    command = [sys.executable, "-c", WRITER, url, owner]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        first = writer.stdout.readline()
-        time.sleep(after_s)
-        writer.send_signal(signal.SIGKILL)
-        lines = [line for line in (first + writer.stdout.read()).splitlines(keepends=True) if "\n" in line]
-    return int(lines[-1])
+    assert writers.stdin is not None
+    writers.stdin.write(f"{owner}\n")
+    writers.stdin.flush()
+    lines = [told(writers), told(writers)]
+    while not any(line.startswith("writer") for line in lines):
+        lines.append(told(writers))
+    (pid,) = (int(line.split()[1]) for line in lines if line.startswith("writer"))
+    time.sleep(after_s)
+    os.kill(pid, signal.SIGKILL)
+    while lines[-1] != "gone":
+        lines.append(told(writers))
+    return max(int(line) for line in lines if line.isdigit())
 
 
-def test_killed_twenty_times_it_never_loses_an_acknowledged_tick(url: str, store: Store) -> None:
+def test_killed_twenty_times_it_never_loses_an_acknowledged_tick(
+    url: str, store: Store, writers: subprocess.Popen[str]
+) -> None:
     chance = random.Random(7)
     for kill in range(20):
-        acknowledged = acknowledged_before_kill(url, f"engine-{kill}", chance.uniform(0.0, 0.12))
+        acknowledged = acknowledged_before_kill(writers, f"engine-{kill}", chance.uniform(0.0, 0.12))
         file = sqlite3.connect(url.removeprefix("sqlite:///"))
         assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         file.close()

@@ -211,7 +211,8 @@ def check_tokens(world: World) -> None:
         return
     computed = instances["prefill_tokens"].sum() + instances["cached_tokens"].sum()
     assert computed >= done["input_tokens"].sum()
-    if not calls["preemptions"].sum() + instances["sent"].sum() + (calls["cause"] == BY_CLIENT).sum():
+    wasted = (calls["cause"] == BY_CLIENT) | ((calls["state"] == REFUSED) & (calls["started_s"] >= 0))
+    if not calls["preemptions"].sum() + instances["sent"].sum() + wasted.sum():
         assert computed == done["input_tokens"].sum()
         assert instances["decode_tokens"].sum() == (done["emitted"] - 1).sum()
 

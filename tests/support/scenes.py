@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from control.model.fleet import Fleet, InstanceSpec
 from control.model.workload import Workload
 from control.policy.codes import DOWN, DRAINING, FORMS, NEEDS, POLICIES, ROLES, ROUTERS
-from control.policy.rules import Conversations
+from control.policy.rules import USUAL, Conversations
 from control.twin.pack import build_world
 from control.twin.world import World
 from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_steps, workload
@@ -52,7 +52,7 @@ class Scene:
     step_s: float = 0.0  # every iteration takes this long, so that much falls on one instant; 0: what it costs
     form: str = "paper"
     aging_s: float = math.inf
-    conversations: Conversations = Conversations()
+    conversations: Conversations = USUAL
 
     def world(self, exact: bool = False, journal: bool = False) -> World:
         """A fresh world at time 0."""

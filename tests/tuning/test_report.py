@@ -9,9 +9,9 @@ import pytest
 from control.cli.rehearse import pair
 from control.model.hexgen_profile import linear_fits, read_profile
 from control.policy.codes import POLICIES
-from control.tuning.report import hexgen_mixes, hexgen_replays, hexgen_tuner, hexgen_twin
+from control.tuning.report import conserve, conserve_text, hexgen_mixes, hexgen_replays, hexgen_tuner, hexgen_twin
 from control.tuning.report.base import FIGURES, Inputs, spread
-from control.tuning.report.document import measure, render, sections
+from control.tuning.report.document import PARTS, measure, render, renewed, sections
 from control.tuning.report.hexgen import shortfalls
 from control.tuning.report.hexgen_replay_text import replay_sections
 from control.tuning.report.hexgen_replays import counted, replays
@@ -42,6 +42,9 @@ def document() -> Iterator[dict[str, Any]]:
         patch.setattr(hexgen_mixes, "TENANT_RATES", (0.1,))
         patch.setattr(hexgen_mixes, "MIX_WINDOWS", 1)
         patch.setattr(hexgen_tuner, "MINUTES", 5)
+        for module in (conserve, conserve_text):
+            patch.setattr(module, "RATES", (1.634,))
+        patch.setattr(conserve, "ERRORS", (0.0, 10.0))
         said: list[str] = []
         first = tiny(said)
         assert any("hexgen-homo" in line for line in said), "progress is told while it runs"
@@ -146,6 +149,34 @@ def test_the_headline_is_told_as_missed_where_it_is(document: dict[str, Any]) ->
     assert "1.42x is reached in" in said
     assert "0 of 8 comparisons in our full twin (hexgen)" in said
     assert "QLM and Ray Serve" in said
+
+
+def test_conserve_on_another_trace_is_never_compared_with_the_paper(document: dict[str, Any]) -> None:
+    text = render(document)
+    assert text.count(conserve_text.NO_REFERENCE) == 3
+    assert "No trace of coding agents was given." in text
+    for policy in ("collocated", "full-disagg", "ampd", "conserve"):
+        assert f"| {policy} | ours |" in lines_under(text, "### SLO violations under ConServe's policies")
+
+
+def test_a_part_is_renewed_in_its_place_and_the_others_stay(document: dict[str, Any]) -> None:
+    text, last = render(document), [part for part in PARTS if part.key == "conserve"]
+    assert renewed(text, document, last) == text
+    stale = text.replace("Four A40", "Five A40")
+    assert renewed(stale, document, last) == text
+    without = text.split("\n## ConServe", 1)[0]
+    assert renewed(without, document, last) == text
+    mine = text.replace("no prefix reuse", "NO PREFIX REUSE")
+    assert renewed(mine, document, last) == mine
+
+
+def test_a_violation_is_missed_by_points_and_a_time_by_its_share() -> None:
+    time = {"figure": "ttfet_p95", "reference": 4.0, "ours": 4.7, "difference": 0.175}
+    assert conserve_text.is_far(time)
+    assert not conserve_text.is_far(time | {"ours": 4.4, "difference": 0.1})
+    share = {"figure": "violations.ttfet", "reference": 0.0, "ours": 4.0, "difference": None}
+    assert not conserve_text.is_far(share)
+    assert conserve_text.is_far(share | {"ours": 6.0})
 
 
 def test_markdown_pieces() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 
 from control.policy.codes import CALL_ENDED, PLACED, PREEMPTED, WORKFLOW_ENDED_ENTRY
-from control.policy.tables import JOURNAL, Table
+from control.policy.contexts import JOURNAL
+from control.policy.tables import Table
 from control.twin.kernel import advance
 from control.twin.world import World
 from tests.support.parity import unlike_tables

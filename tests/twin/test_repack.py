@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from control.model.workload import Workload
-from control.policy.tables import Record, Table
+from control.policy.tables import Table
 from control.twin.kernel import advance
 from control.twin.pack import build_world
 from control.twin.repack import repack
@@ -48,37 +48,34 @@ def world_of(scene: Scene, work: Workload) -> World:
     return replace(scene, work=work).world()
 
 
+Row = tuple[Any, ...]
+
+
 class Results(NamedTuple):
     """What came of everything, by the numbers that stay."""
 
-    calls: dict[int, Table]  # by uid
-    workflows: dict[int, Table]  # by id
-    counters: dict[int, Table]  # columns of virtual counters [n instances], by id of the workflow
+    calls: dict[int, Row]  # by uid
+    workflows: dict[int, Row]  # by id
+    counters: dict[int, list[Row]]  # virtual counters of each instance, by id of the workflow
 
     def collect(self, world: World) -> None:
         """Keep the world's rows, later ones over earlier ones."""
-        self.calls.update({int(call["uid"]): call.copy() for call in world.calls})
-        for w, workflow in enumerate(world.workflows):
-            self.workflows[int(workflow["id"])] = workflow.copy()
-            self.counters[int(workflow["id"])] = world.counters[:, w].copy()
+        self.calls.update(rows(world.calls, "uid", CALL_RESULTS))
+        self.workflows.update(rows(world.workflows, "id", WORKFLOW_RESULTS))
+        self.counters.update(zip(world.workflows["id"].tolist(), world.counters.T.tolist(), strict=True))
 
 
-def picked(row: Record, names: tuple[str, ...]) -> dict[str, Any]:
-    """Some fields of a row."""
-    return {name: row[name] for name in names}
+def rows(table: Table, key: str, names: tuple[str, ...]) -> dict[int, Row]:
+    """Some fields of every row, by the number that stays."""
+    return dict(zip(table[key].tolist(), table[list(names)].tolist(), strict=True))
 
 
 def check_alike(results: Results, whole: World) -> None:
     """Every call and workflow came to the same end, and its counters stood alike when it was last seen."""
     expected = Results({}, {}, {})
     expected.collect(whole)
-    assert sorted(results.calls) == sorted(expected.calls)
-    assert sorted(results.workflows) == sorted(expected.workflows)
-    for uid, call in expected.calls.items():
-        assert picked(results.calls[uid], CALL_RESULTS) == picked(call, CALL_RESULTS)
-    for number, workflow in expected.workflows.items():
-        assert picked(results.workflows[number], WORKFLOW_RESULTS) == picked(workflow, WORKFLOW_RESULTS)
-        assert results.counters[number].tolist() == expected.counters[number].tolist()
+    for mine, theirs in zip(results, expected, strict=True):
+        assert mine == theirs
 
 
 @examples(120)

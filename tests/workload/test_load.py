@@ -54,9 +54,9 @@ def test_mooncake_keeps_every_row(shared, laws):
 
 def test_a_day_of_requests_loads_in_seconds(file):
     stamps = [f"2023-11-16 {h:02d}:{m:02d}:{s:02d}" for h in range(24) for m in range(60) for s in range(60)]
-    began = time.perf_counter()
+    began = time.process_time()
     workload = load_trace(file(AZURE + "".join(f"{stamp},100,10\n" for stamp in stamps)))
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0
     assert workload.span_s == 86_399.0
 
 

@@ -86,9 +86,9 @@ def test_a_window_takes_milliseconds():
     window(DEMO, 1, 0)
     took = []
     for index in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         window(DEMO, 1, index)
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     assert min(took) < 0.02
 
 

@@ -20,6 +20,8 @@ class Inputs(NamedTuple):
     say: Callable[[str], None]  # told what is done, line by line
     #: Lives through (scenario, form, minutes, seed, alpha) with the tuner and without; None: left out.
     rehearse: Callable[[str, str, int, int, float], Row] | None = None
+    talks: Workload | None = None  # ConServe's conversations, without arrival times; None: generated ones
+    coding: Workload | None = None  # conversations of coding agents with think time; None: left out
 
 
 class Figure(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from control.tuning.report.base import Inputs, Row
+from control.tuning.report.conserve import conserve_sections, measure_conserve
 from control.tuning.report.hexgen import hexgen_sections, measure_hexgen
 from control.tuning.report.markdown import Section, plural
 
@@ -24,11 +25,14 @@ class Part(NamedTuple):
     sections: Callable[[Row], list[Section]]
 
 
-PARTS: Final = (Part("hexgen", measure_hexgen, hexgen_sections),)
+PARTS: Final = (
+    Part("hexgen", measure_hexgen, hexgen_sections),
+    Part("conserve", measure_conserve, conserve_sections),
+)
 
 
-def measure(inputs: Inputs, command: str) -> Row:
-    """Every part measured, with what it was measured on. Files are told by their names alone.
+def measure(inputs: Inputs, command: str, parts: Sequence[Part] = PARTS) -> Row:
+    """Every part of `parts` measured, with what it was measured on. Files are told by their names alone.
 
     Raises:
         SettingError, FleetError, TraceError: the trace or the profile does not suit.
@@ -42,7 +46,7 @@ def measure(inputs: Inputs, command: str) -> Row:
         "profile": Path(inputs.times.source).name,
         "seeds": inputs.seeds,
     }
-    return head | {part.key: part.measure(inputs) for part in PARTS}
+    return head | {part.key: part.measure(inputs) for part in parts}
 
 
 def sections(document: Row, parts: Sequence[Part] = PARTS) -> list[Section]:
@@ -65,3 +69,17 @@ def head_section(document: Row) -> Section:
 def render(document: Row) -> str:
     """The measured object as Markdown."""
     return "\n\n".join(section.text() for section in sections(document)) + "\n"
+
+
+def renewed(text: str, document: Row, parts: Sequence[Part]) -> str:
+    """A document with the sections of `parts` written again and all others left as they are.
+
+    A part that the document lacks is appended.
+    """
+    chapters = text.rstrip("\n").split("\n## ")
+    for part in parts:
+        fresh = "\n\n".join(section.text() for section in part.sections(document[part.key])).removeprefix("## ")
+        title = fresh.split("\n", 1)[0]
+        at = [k for k, chapter in enumerate(chapters) if k > 0 and chapter.split("\n", 1)[0] == title]
+        chapters[at[0] if at else len(chapters) :] = [fresh + "\n", *chapters[at[0] + 1 if at else len(chapters) :]]
+    return "\n## ".join(chapter.rstrip("\n") + "\n" for chapter in chapters)
