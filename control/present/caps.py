@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from control.model.costs import CostTable, cost_table
 from control.model.hardware import profile
 from control.model.power import cap_factors
-from control.present.cells import Cell, Table
-from control.present.units import number, quantity
+from control.present.cells import Cell, Table, measured
+from control.present.units import number
 
 Row = Mapping[str, Any]
 ALL = "all"
@@ -117,9 +117,6 @@ def _factor(times: float) -> Cell:
 
 
 def _change(before: float, after: float, unit: str) -> Cell:
-    shown = [float(f"{value:.3g}") for value in (before, after)]
-    if unit == "J":
-        texts = [f"{number(value * 1e3)} mJ" for value in shown]
-    else:
-        texts = [quantity(value, unit) for value in shown]
-    return Cell(texts[0] if shown[0] == shown[1] else f"{texts[0]} → {texts[1]}", "num")
+    scale, unit = (1e3, "mJ") if unit == "J" else (1.0, unit)
+    texts = [measured(scale * value, unit) for value in (before, after)]
+    return Cell(texts[0] if texts[0] == texts[1] else f"{texts[0]} → {texts[1]}", "num")

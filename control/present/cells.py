@@ -60,19 +60,27 @@ def conversation(number_: int) -> Cell:
 
 def share(value: float | None, kind: str = "num") -> Cell:
     """A share in [0, 1] as %."""
-    return Cell(quantity(value, "%"), kind)
+    return Cell(percent(value), kind)
+
+
+def percent(value: float | None) -> str:
+    """A share in [0, 1] as % with three significant digits but for 0."""
+    return measured(None if value is None else 100.0 * value, "%")
 
 
 def amount(value: float | None, unit: str, kind: str = "num") -> Cell:
-    """A measured quantity with its unit, an SI prefix from 1,000 on, always three significant digits but for 0."""
+    """A measured quantity, see `measured`."""
+    return Cell(measured(value, unit), kind)
+
+
+def measured(value: float | None, unit: str) -> str:
+    """A quantity with its unit, an SI prefix from 1,000 on, three significant digits but for 0."""
     if value is None or not math.isfinite(value):
-        return Cell(NOTHING, kind)
-    size = float(f"{value:.3g}")
-    text = quantity(size, unit)
-    figure, _, rest = text.partition(" ")
-    if "." not in figure and len(figure) < 3 and size:
+        return NOTHING
+    figure, _, rest = quantity(float(f"{value:.3g}"), unit if unit != "%" else "").partition(" ")
+    if "." not in figure and len(figure) < 3 and value:
         figure = f"{figure}.{'0' * (3 - len(figure))}"
-    return Cell(f"{figure} {rest}".strip(), kind)
+    return f"{figure} {'%' if unit == '%' else rest}".strip()
 
 
 def count(value: float | None) -> Cell:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from control.present.cells import Cell, Table, amount, conversation, count, duration, share
+from control.present.cells import Cell, Table, amount, conversation, count, duration, measured, share
 from control.present.gantt import BREAKS, TURN
-from control.present.units import number, quantity, seconds
+from control.present.units import number, seconds
 
 #: The choice that leaves a filter open.
 ALL = "all"
@@ -60,7 +60,7 @@ def summary(shown: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     rows, held = shown["rows"], shown["held"]
     idle = sum(row["state"] == "idle" for row in rows)
     listed = "" if len(rows) == shown["open"] else f" of the {number(len(rows))} listed"
-    moved = quantity(float(f"{shown['transferred_tokens']:.3g}"), "tokens")
+    moved = measured(shown["transferred_tokens"], "tokens")
     return [
         ("Open", number(shown["open"]), f"{number(idle)} idle, between turns{listed}", ""),
         ("Pinned", number(shown["pinned"]), "kept on one decoder", ""),

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from control.present.cells import Cell, Table, amount, conversation, count, share
+from control.present.cells import Cell, Table, amount, conversation, count, measured, percent, share
 from control.present.conversations import state
 from control.present.live import Limits
-from control.present.units import NOTHING, number, quantity
+from control.present.units import NOTHING, number
 
 INSTANCE_HEADS = (
     Cell("Instance", "id"),
@@ -36,7 +36,7 @@ def summary(shown: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     fits = f"of {_tokens(mean)}, the mean now" if mean else "none is open to judge by"
     sent = sum(row["sent"] for row in rows)
     return [
-        ("Running", quantity(used, "%"), f"of {_tokens(total['capacity_tokens'])}", state),
+        ("Running", percent(used), f"of {_tokens(total['capacity_tokens'])}", state),
         ("Idle pinned", _share(total, "pinned_tokens"), f"other cached {_share(total, 'cached_tokens')}", ""),
         (
             "Room for",
@@ -70,7 +70,7 @@ def _instance(row: Mapping[str, Any]) -> list[Cell]:
         Cell(str(row["instance"]), "id"),
         Cell(str(row["role"])),
         amount(whole, "tok"),
-        Cell(sign + quantity(used, "%"), kind),
+        Cell(sign + percent(used), kind),
         share(row["pinned_tokens"] / whole),
         share(row["cached_tokens"] / whole),
         share(row["free_tokens"] / whole),
@@ -94,11 +94,11 @@ def _holder(row: Mapping[str, Any], most: float) -> list[Cell]:
 
 
 def _share(total: Mapping[str, float], name: str) -> str:
-    return quantity(total[name] / total["capacity_tokens"], "%")
+    return percent(total[name] / total["capacity_tokens"])
 
 
 def _tokens(value: float) -> str:
-    return quantity(float(f"{value:.3g}"), "tokens")
+    return measured(value, "tokens")
 
 
 def _preempted(rows: list[Mapping[str, Any]]) -> str:

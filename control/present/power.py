@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from control.present.caps import cap_words
-from control.present.cells import Cell, Table, amount, share
-from control.present.units import number, quantity, seconds
+from control.present.cells import Cell, Table, amount, measured, percent, share
+from control.present.units import number, seconds
 
 Row = Mapping[str, Any]
 SHARES = ("prefill", "decode", "idle")
@@ -21,11 +21,11 @@ def summary(shown: Row) -> list[tuple[str, str, str, str]]:
     busy, billed = shown["tokens_per_joule"], shown["tokens_per_joule_idle_billed"]
     per_workflow = shown["joules_per_workflow_idle_billed"]
     return [
-        ("Power", _quantity(watts, "W"), f"of {_quantity(limit, 'W')} allowed", ""),
-        ("Context per joule", _quantity(billed, "tok/J"), f"idle billed, {span}", ""),
-        ("Without idle", _quantity(busy, "tok/J"), f"idle not billed, {span}", ""),
-        ("Per workflow", _quantity(per_workflow, "J"), f"without idle {_workflow(shown)}", ""),
-        ("Idle share", quantity(joules["idle"] / total, "%"), f"of the energy so far; {parts}", ""),
+        ("Power", measured(watts, "W"), f"of {measured(limit, 'W')} allowed", ""),
+        ("Context per joule", measured(billed, "tok/J"), f"idle billed, {span}", ""),
+        ("Without idle", measured(busy, "tok/J"), f"idle not billed, {span}", ""),
+        ("Per workflow", measured(per_workflow, "J"), f"without idle {_workflow(shown)}", ""),
+        ("Idle share", percent(joules["idle"] / total), f"of the energy so far; {parts}", ""),
     ]
 
 
@@ -88,12 +88,8 @@ def _instance(row: Row) -> list[Cell]:
 
 def _part(value: float, total: float) -> Cell:
     part = share(value / total if total else None)
-    return part._replace(heat=None, hint=_quantity(value, "J"))
+    return part._replace(heat=None, hint=measured(value, "J"))
 
 
 def _workflow(shown: Row) -> str:
-    return _quantity(shown["joules_per_workflow"], "J")
-
-
-def _quantity(value: float | None, unit: str) -> str:
-    return quantity(None if value is None else float(f"{value:.3g}"), unit)
+    return measured(shown["joules_per_workflow"], "J")

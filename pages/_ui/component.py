@@ -46,7 +46,7 @@ def live(part: Literal["head", "board", "watts"]) -> None:
 def multiples(count: int) -> None:
     """Mount the KV caches of `count` instances over time, side by side."""
     with st.container(key="live-multiples"):
-        height = 190 if count <= 4 else 336 if count <= 12 else 440
+        height = 190 if count <= 4 else 336 if count <= 12 else 452
         _live(key="live_multiples", data={"part": "multiples"}, height=height)
 
 

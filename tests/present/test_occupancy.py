@@ -10,8 +10,8 @@ def tiles(**changed: object) -> dict[str, tuple[str, str, str]]:
 
 def test_totals_are_over_all_caches() -> None:
     shown = tiles()
-    assert shown["Running"] == ("40 %", "of 1.20 M tokens", "")
-    assert shown["Idle pinned"] == ("30 %", "other cached 10 %", "")
+    assert shown["Running"] == ("40.0 %", "of 1.20 M tokens", "")
+    assert shown["Idle pinned"] == ("30.0 %", "other cached 10.0 %", "")
     assert shown["Room for"] == ("18", "conversations of 15.9 k tokens, the mean now", "")
     assert shown["Given up"][:2] == ("114 k tokens", "evicted; 6 calls preempted")
     assert shown["KV moved"][:2] == ("9", "transfers, 144 k tokens")
@@ -20,7 +20,7 @@ def test_totals_are_over_all_caches() -> None:
 def test_a_full_cache_turns_amber_then_red_each_with_a_sign() -> None:
     rows = [details.cache("a", 0.86, 0.0), details.cache("b", 0.96, 0.0, cached_tokens=0, free_tokens=16_000)]
     cells = [row[3] for row in occupancy.instances(details.kv(rows=rows)).rows]
-    assert [(cell.text, cell.kind) for cell in cells] == [("▲ 86 %", "num amber"), ("✕ 96 %", "num late")]
+    assert [(cell.text, cell.kind) for cell in cells] == [("▲ 86.0 %", "num amber"), ("✕ 96.0 %", "num late")]
     assert tiles(rows=rows)["Running"][2] == "amber"
 
 

@@ -10,7 +10,7 @@ def test_the_figures_on_top() -> None:
     assert tiles["Context per joule"] == ("56.1 tok/J", "idle billed, last 300 s")
     assert tiles["Without idle"][0] == "61.3 tok/J"
     assert tiles["Per workflow"] == ("2.06 kJ", "without idle 1.88 kJ")
-    assert tiles["Idle share"] == ("10 %", "of the energy so far; prefill 30 %, decode 60 %")
+    assert tiles["Idle share"] == ("10.0 %", "of the energy so far; prefill 30 %, decode 60 %")
 
 
 def test_nothing_drawn_yet_gives_dashes() -> None:
@@ -35,8 +35,8 @@ def test_rows_are_as_wide_as_their_heads_and_shares_sum() -> None:
     for table in (power.tiers(details.power()), power.instances(details.power())):
         assert {len(row) for row in table.rows} == {len(table.heads)}
     row = power.instances(details.power()).rows[0]
-    assert [cell.text for cell in row[7:11]] == ["10.0 kJ", "30 %", "60 %", "10 %"]
-    assert row[8].hint == "3 kJ"
+    assert [cell.text for cell in row[7:11]] == ["10.0 kJ", "30.0 %", "60.0 %", "10.0 %"]
+    assert row[8].hint == "3.00 kJ"
 
 
 def test_a_replica_of_several_gpus_names_them() -> None:
