@@ -14,6 +14,11 @@ from control.present.gantt import TURN
 Row = dict[str, Any]
 MOST_ROWS = 120  # conversations listed
 MOST_TURNS = 8  # newest turns listed of each
+#: What is read of each call.
+READ = [
+    *("uid", "instance", "state", "phase", "phase_s", "ready_s", "first_token_s", "finished_s", "tool_s"),
+    *("queue_own_s", "queue_other_s", "hold_s", "prefill_s", "transfer_s", "preempted_s", "failure_s", "decode_s"),
+]
 UNDER_WAY = (*OPEN, TRANSFER, HELD)
 
 
@@ -123,27 +128,26 @@ def turns(live: Live, key: int, workflow: Any) -> list[list[Any]]:
     """The newest turns of a stream that have begun, oldest first, as TURN columns."""
     first, n = int(workflow["first_call"]), int(workflow["n_calls"])
     calls = live.world.calls[first : first + n]
-    mine = calls[(calls["stream_key"] == key) & (calls["ready_s"] >= 0.0)]
-    return [turn(live, call, float(workflow["arrival_s"])) for call in mine[-MOST_TURNS:]]
+    mine = calls[(calls["stream_key"] == key) & (calls["ready_s"] >= 0.0)][-MOST_TURNS:]
+    arrival_s = float(workflow["arrival_s"])
+    return [turn(live, dict(zip(READ, row, strict=True)), arrival_s) for row in mine[READ].tolist()]
 
 
-def turn(live: Live, call: Any, arrival_s: float) -> list[Any]:
+def turn(live: Live, call: Row, arrival_s: float) -> list[Any]:
     """One turn; a phase or a tool under way is counted up to now: what is still to come is nobody's to know."""
-    done = bool(call["state"] == COMPLETED)
-    where, cause = int(call["instance"]), live.broken.get(int(call["uid"]))
-    spent = {name: float(call[name]) for name in ("prefill_s", "hold_s", "transfer_s", "preempted_s", "failure_s")}
-    spent["queue_s"] = float(call["queue_own_s"] + call["queue_other_s"] - call["hold_s"])
-    spent["decode_s"] = float(call["decode_s"])
+    where, cause = call["instance"], live.broken.get(call["uid"])
+    call["queue_s"] = call["queue_own_s"] + call["queue_other_s"] - call["hold_s"]
     if call["state"] in UNDER_WAY:
-        spent[PHASES[int(call["phase"])]] += max(0.0, live.now_s - float(call["phase_s"]))
-    moments = [float(call[name]) - arrival_s if call[name] >= 0.0 else None for name in TURN[2:5]]
-    numbers = [*moments, *(spent.get(name, 0.0) for name in TURN[5:12])]
+        call[PHASES[call["phase"]]] += max(0.0, live.now_s - call["phase_s"])
+    moments = [round(call[name] - arrival_s, 2) if call[name] >= 0.0 else None for name in TURN[2:5]]
+    tool_s = min(call["tool_s"], live.now_s - call["finished_s"]) if call["state"] == COMPLETED else 0.0
     return [
-        int(call["uid"]),
+        call["uid"],
         live.fleet.instances[where].name if where >= 0 else None,
-        *(None if number is None else round(number, 2) for number in numbers),
-        round(min(float(call["tool_s"]), live.now_s - float(call["finished_s"])), 2) if done else 0.0,
-        CALL_STATES[int(call["state"])],
+        *moments,
+        *(round(call[name], 2) for name in TURN[5:12]),
+        round(tool_s, 2),
+        CALL_STATES[call["state"]],
         None if cause is None else BREAKS[cause],
     ]
 

@@ -126,5 +126,6 @@ def active_row(live: Live, workflow: Record, late_s: float, owed_s: float) -> Ro
 
 def stage_now(calls: Table, steps: tuple[str, ...]) -> str:
     """The step a workflow is at; "tool" between groups."""
-    is_open = np.flatnonzero(np.isin(calls["state"], OPEN))
-    return steps[int(calls["step"][is_open[0]])] if len(is_open) else "tool"
+    states = calls["state"].tolist()
+    row = next((k for k, state in enumerate(states) if state in OPEN), None)
+    return "tool" if row is None else steps[int(calls["step"][row])]

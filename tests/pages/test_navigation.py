@@ -200,7 +200,7 @@ def test_who_holds_most_is_followed_to_its_turns_and_its_workflow(base: str, pag
 def test_live_pictures_jump_nowhere(base: str, page: Page, name: str) -> None:
     page.goto(f"{base}/{name}")
     expect(page.locator(".hw-multiple, .hw-plot svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
-    page.wait_for_timeout(4000)
+    page.wait_for_timeout(8000)  # a busy machine is still drawing at first
     page.evaluate(WATCH_SHIFTS)
     page.wait_for_timeout(8000)
     assert page.evaluate("window.shift") == 0
