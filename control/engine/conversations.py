@@ -14,11 +14,6 @@ from control.present.gantt import TURN
 Row = dict[str, Any]
 MOST_ROWS = 120  # conversations listed
 MOST_TURNS = 8  # newest turns listed of each
-#: What is read of each call.
-READ = [
-    *("uid", "instance", "state", "phase", "phase_s", "ready_s", "first_token_s", "finished_s", "tool_s"),
-    *("queue_own_s", "queue_other_s", "hold_s", "prefill_s", "transfer_s", "preempted_s", "failure_s", "decode_s"),
-]
 UNDER_WAY = (*OPEN, TRANSFER, HELD)
 
 
@@ -130,7 +125,8 @@ def turns(live: Live, key: int, workflow: Any) -> list[list[Any]]:
     calls = live.world.calls[first : first + n]
     mine = calls[(calls["stream_key"] == key) & (calls["ready_s"] >= 0.0)][-MOST_TURNS:]
     arrival_s = float(workflow["arrival_s"])
-    return [turn(live, dict(zip(READ, row, strict=True)), arrival_s) for row in mine[READ].tolist()]
+    names = mine.dtype.names or ()
+    return [turn(live, dict(zip(names, row, strict=True)), arrival_s) for row in mine.tolist()]
 
 
 def turn(live: Live, call: Row, arrival_s: float) -> list[Any]:
