@@ -236,8 +236,8 @@ def build_world(
     refresh_steps(costs, instances, steps)
     workflows, calls = workflow_table(workload), call_table(workload)
     fill_slos(workload, workflows, calls, costs, instances, steps)
-    n, keys = len(instances), workload.n_shared + workload.n_streams
-    pool = prefix_pool(n, keys, len(calls))
+    shape = len(instances), max(workload.n_shared + workload.n_streams, 1)
+    pool = prefix_pool(*shape, len(calls))
     return World(
         clock=clock_table(workload, exact, pool),
         policy=policy_table(policy, alpha, form, aging_s, conversations),
@@ -249,16 +249,15 @@ def build_world(
         kinds=kind_table(workload.kinds),
         templates=template_table(workload.kinds, workload.steps),
         remaining=np.zeros((len(workflows), len(steps))),
-        counters=np.zeros((n, max(len(workflows), 1)), COUNTER),
-        meters=np.zeros((n, len(workload.tenants))),
+        counters=np.zeros((shape[0], max(len(workflows), 1)), COUNTER),
+        meters=np.zeros((shape[0], len(workload.tenants))),
         prefixes=np.zeros(pool, PREFIX),
         free_prefixes=np.arange(pool)[::-1].copy(),
-        slots=np.full((n, max(keys, 1)), -1, np.int64),
-        counts=np.zeros(len(steps)),
+        slots=np.full(shape, -1, np.int64),
         pins=pin_table(calls, workload.n_shared, workload.n_streams),
         **empty_heaps(len(workflows), len(calls), workload.n_streams),
         journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
-        **idle_arrays(instances),
+        **idle_arrays(instances, len(steps)),
     )
 
 
@@ -268,8 +267,8 @@ def empty_heaps(n_workflows: int, n_calls: int, n_streams: int) -> dict[str, Any
     return {name: new_heap(max(size, 1)) for name, size in sizes.items()}
 
 
-def idle_arrays(instances: Table) -> dict[str, Any]:
-    """What runs on the instances, all of them empty, and scratch space by instance and by seat."""
+def idle_arrays(instances: Table, n_steps: int) -> dict[str, Any]:
+    """What runs on the instances, all of them empty, and scratch space by instance, by seat and by step."""
     n, seats = len(instances), int(instances["max_num_seqs"].max())
     return {
         "running": np.full((n, seats), -1, np.int64),
@@ -278,6 +277,7 @@ def idle_arrays(instances: Table) -> dict[str, Any]:
         "ended": np.zeros(seats, np.int64),
         "t_comp_s": np.zeros(n),
         "scores": np.zeros(n),
+        "counts": np.zeros(n_steps),
     }
 
 

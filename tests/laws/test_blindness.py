@@ -51,7 +51,8 @@ def before(world: World, at_s: float) -> Table:
 
 
 def check_blind(scene: Scene, outputs: Ints, changed: Ints) -> None:
-    """Nothing differs until a changed call is observed."""
+    """Nothing differs until a changed call is observed; the oracle need, which looks ahead, is left out."""
+    scene = replace(scene, conversations=scene.conversations._replace(need="observed"))
     worlds = [
         run(with_outputs(scene, lengths)) for lengths in (scene.work.calls["output_tokens"].astype(np.int64), outputs)
     ]

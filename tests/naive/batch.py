@@ -63,10 +63,10 @@ def leave_queue(instance: Instance, call: Call, now_s: float) -> None:
 
 
 def fetch(instance: Instance, call: Call, now_s: float) -> None:
-    """A prefiller fetches a turn's history from its home, and runs nothing meanwhile."""
+    """A prefiller fetches a turn's history from its home, as far as it is left there, and runs nothing meanwhile."""
     home, conversation = call.home, call.conversation
-    if home is None or conversation is None:
-        call.arrived = 0
+    call.arrived = 0 if home is None else min(call.arrived, cache.standing_tokens(home, call))
+    if home is None or conversation is None or call.arrived <= call.kv:
         return
     call.kv = call.arrived
     home.sent += 1
@@ -105,7 +105,7 @@ def admit_waiting(instance: Instance, budget: int, order: Order, now_s: float) -
         instance.counters[call.workflow].tokens += call.input_tokens
         cache.take_context(instance, call, prefix, blocks)
         call.state = PREFILL
-        if call.only_prefills and call.arrived > call.kv and not call.preemptions:
+        if call.only_prefills and call.arrived > call.kv:
             fetch(instance, call, now_s)
         pins.note_recompute(instance, call)
         call.cached_tokens += call.kv

@@ -37,8 +37,8 @@ class Conversing(Placing):
             self.put_prefill(call, self.prefillers(call))
         elif not self.decoders(call.context):
             self.refuse(call)
-        elif self.roomy(call):
-            self.settle_here(call)
+        elif score := self.roomy(call):
+            self.settle_here(call, score)
         else:
             self.hold(call)
 
@@ -61,9 +61,14 @@ class Conversing(Placing):
         }
 
     def roomy(self, call: Call) -> dict[int, float]:
-        """Unreserved blocks of the decoders with room, by row; any has for a workflow that keeps KV already."""
+        """Unreserved blocks of the decoders with room, by row; any has for a workflow that keeps KV already.
+
+        No other call passes those that are held.
+        """
         able = self.decoders(call.context)
         if not pins.pinned_for(self.conversations, self.workflows[call.workflow]):
+            if self.held and call not in self.held:
+                return {}
             able = [e for e in able if e.unreserved >= pins.need(self.rules, call, e)]
         return {e.row: float(e.unreserved) for e in able}
 
@@ -90,15 +95,14 @@ class Conversing(Placing):
         call.only_prefills = True
         self.put(call, score, self.first(score).costs.prefill_s(call.context, call.arrived))
 
-    def settle_here(self, call: Call) -> None:
-        """A decoder that has room does all the call's work."""
-        score = self.roomy(call)
+    def settle_here(self, call: Call, score: dict[int, float]) -> None:
+        """The best by score does all the call's work."""
         pins.settle(self.rules, call, self.workflows[call.workflow], self.first(score))
         self.put_here(call, score)
 
-    def settle_far(self, call: Call) -> None:
-        """Send the call's KV from where it prefilled to a decoder that has room."""
-        target = self.first(self.roomy(call))
+    def settle_far(self, call: Call, score: dict[int, float]) -> None:
+        """Send the call's KV from where it prefilled to the best by score."""
+        target = self.first(score)
         pins.settle(self.rules, call, self.workflows[call.workflow], target)
         assert call.came_from is not None
         self.send(call, call.came_from, target, call.kv, 0)
@@ -116,14 +120,21 @@ class Conversing(Placing):
         call.log.append(("let in", self.now_s))
 
     def retry_held(self) -> None:
-        """Room may have come free: let held calls in, in order, until one finds none."""
+        """Let in the held calls of workflows that keep KV by now, then, in order, until one finds no room."""
+        for call in list(self.held):
+            if pins.pinned_for(self.conversations, self.workflows[call.workflow]) and self.roomy(call):
+                self.take_held(call)
         while self.held and self.roomy(self.held[0]):
-            call = self.held[0]
-            self.let_in(call)
-            if call.emitted:
-                self.settle_far(call)
-            else:
-                self.settle_here(call)
+            self.take_held(self.held[0])
+
+    def take_held(self, call: Call) -> None:
+        """A decoder takes the held call."""
+        score = self.roomy(call)
+        self.let_in(call)
+        if call.emitted:
+            self.settle_far(call, score)
+        else:
+            self.settle_here(call, score)
 
     def send(self, call: Call, source: Instance, target: Instance, tokens: int, stay: int) -> None:
         """Leading `tokens` tokens of KV are to stand on `target`, where `stay` of them are: the others move now."""
@@ -155,7 +166,8 @@ class Conversing(Placing):
             self.send(call, source, call.home, call.kv, 0)
         else:
             pins.free_call(call)
-            self.settle_far(call) if self.roomy(call) else self.hold(call)
+            score = self.roomy(call)
+            self.settle_far(call, score) if score else self.hold(call)
 
     def on_kv(self, call: Call) -> None:
         """The call's KV arrives, or finds the instance gone."""

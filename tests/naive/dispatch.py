@@ -11,7 +11,7 @@ from tests.naive.state import Call, Instance
 
 def eligible(instances: list[Instance], call: Call) -> list[Instance]:
     """Instances that are up and whose context limit holds the input and one token."""
-    return [e for e in instances if e.state == UP and call.input_tokens < e.max_model_len]
+    return [e for e in instances if e.state == UP and call.context < e.max_model_len]
 
 
 def load(instance: Instance) -> int:

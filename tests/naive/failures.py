@@ -13,6 +13,7 @@ from control.policy.codes import (
     PREFILL,
     TRANSFER,
     UP,
+    WAITING,
     PolicyCodes,
 )
 from tests.naive import batch, cache, pins
@@ -129,7 +130,17 @@ class Disturbed(NaiveTwin):
         if not self.rules.pins:
             for conversation in self.conversations:
                 pins.unpin(conversation)
+        if not self.rules.hands_over:
+            for call in self.calls:
+                self.stay(call)
         self.replace_held()
+
+    def stay(self, call: Call) -> None:
+        """A call that was only to prefill where it is does all its work there."""
+        if call.only_prefills and call.state in (WAITING, PREFILL):
+            call.only_prefills = False
+            room = self.instances[call.instance].max_model_len - call.input_tokens
+            call.limit = min(call.limit, room)
 
     def replace_held(self) -> None:
         """Held calls that no decoder may take any more, or for which none need wait, are placed anew."""

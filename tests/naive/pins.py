@@ -75,7 +75,7 @@ def begin_turn(rules: Rules, call: Call) -> None:
         if conversation.home is None and conversation.lost_cause >= 0:
             note_break(conversation, conversation.lost_cause)
             conversation.lost_cause = -1
-        elif call.input_tokens < conversation.tokens and call.restarts == 0:
+        elif call.input_tokens < conversation.prompt_tokens and call.restarts == 0:
             note_break(conversation, COMPACTED)
     follow_context(rules, call)
 
@@ -100,6 +100,7 @@ def end_turn(rules: Rules, call: Call, now_s: float) -> None:
         return
     conversation.turns += 1
     conversation.tokens = call.context
+    conversation.prompt_tokens = call.input_tokens
     conversation.input_tokens += call.input_tokens
     conversation.cached_tokens += min(call.cached_tokens, call.input_tokens)
     conversation.last_s, conversation.first_token_s = now_s, call.first_token_s

@@ -152,6 +152,7 @@ class Conversation:
     workflow: Workflow | None = None  # that it was pinned for
     reserved: int = 0  # blocks set aside at home
     tokens: int = 0  # of its context after its last turn
+    prompt_tokens: int = 0  # of its last turn
     turns: int = 0
     input_tokens: int = 0
     cached_tokens: int = 0

@@ -11,7 +11,7 @@ from control.twin.kernel import advance
 from control.twin.simulate import simulate
 from control.twin.world import World
 from tests.support.laws import check_world
-from tests.support.scenes import ALL_POLICIES, Scene, examples, scenes
+from tests.support.scenes import ALIKE, Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls, single_calls
 
 DECISIONS = ("state", "instance", "runner_up", "preemptions", "cached_tokens", "emitted", "critical")
@@ -66,7 +66,7 @@ def test_thousand_requests_in_every_other_order(policy: str) -> None:
     check_world(fast, ended=True)
 
 
-@pytest.mark.parametrize("policy", ALL_POLICIES)
+@pytest.mark.parametrize("policy", ALIKE)
 @examples(40)
 @given(data=st.data())
 def test_random_scene_is_decided_alike(policy: str, data: st.DataObject) -> None:

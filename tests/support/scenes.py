@@ -25,6 +25,10 @@ KINDS = ("chat", "text2sql")
 STEPS = ("chat", "revise", "unit_tester", "evaluate")
 TENANTS = ("ours", "theirs", "others")
 ALL_POLICIES = tuple(sorted(POLICIES))
+#: These look at what is cached at the last batch boundary, which lies further back in fast-forward: now and then they
+#: decide otherwise there than per iteration.
+LOOKING_BACK = ("prefix-affinity", "ampd")
+ALIKE = tuple(name for name in ALL_POLICIES if name not in LOOKING_BACK)
 N_SHARED = 2
 GRID_S = 0.125  # exact in binary
 

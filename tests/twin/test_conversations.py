@@ -18,9 +18,10 @@ from control.policy.codes import (
     HELD,
     INSTANCE_LOST,
     TRANSFER,
+    policy_codes,
 )
 from control.policy.rules import Conversations
-from control.twin.failures import cancel, drain, kill
+from control.twin.failures import cancel, change_policy, drain, kill
 from control.twin.kernel import advance
 from control.twin.pack import build_world
 from control.twin.world import World
@@ -305,3 +306,26 @@ def test_prefiller_killed_while_it_sends_has_computed_nothing_more() -> None:
     ended(world)
     assert (world.calls["state"] == COMPLETED).all()
     assert np.isclose(world.calls["failure_s"][1], 0.6)
+
+
+def test_held_call_of_a_workflow_that_came_to_hold_kv_is_let_in() -> None:
+    """One of two parallel calls fits and pins while the other is held: it may not wait behind another workflow's."""
+    first, large = Flow(0.0, turns((600, 60), stream=0)), Flow(1.0, turns((1000, 5), stream=1))
+    pair = Flow(2.0, [CallSpec(700, 5, stream=2), CallSpec(100, 5, stream=3)])
+    world = ended(build(first, large, pair, policy="collocated", on=(DECODER,)))
+    assert (world.calls["state"] == COMPLETED).all()
+
+
+def test_nobody_passes_a_held_conversation() -> None:
+    first, large = Flow(0.0, turns((200, 100), stream=0)), Flow(0.5, turns((1000, 5), stream=1))
+    small = [Flow(1.0 + 5.0 * k, turns((200, 100), stream=2 + k)) for k in range(6)]
+    world = ended(build(first, large, *small, on=(PREFILLER, DECODER)))
+    assert world.calls["finished_s"][1] < world.calls["finished_s"][2]
+
+
+def test_change_of_policy_during_a_prefill_keeps_the_context_limit() -> None:
+    short = instance(role="prefill", max_num_batched_tokens=16, max_model_len=100)
+    world = build(Flow(0.0, [CallSpec(60, 500)]), on=(short, DECODER))
+    advance(world, 0.25)
+    change_policy(world, *policy_codes("rr-fcfs"))
+    assert ended(world).calls["emitted"].tolist() == [40]

@@ -50,6 +50,8 @@ def test_journal_tells_every_placement_end_and_preemption(scene: Scene) -> None:
     rows = {kind: entries[entries["kind"] == kind]["row"] for kind in range(4)}
     assert sorted(rows[CALL_ENDED]) == list(range(len(world.calls)))
     assert sorted(rows[WORKFLOW_ENDED_ENTRY]) == list(range(len(world.workflows)))
-    assert sorted(rows[PLACED]) == np.flatnonzero(world.calls["placed_s"] >= 0).tolist()
+    placed = np.flatnonzero(world.calls["placed_s"] >= 0).tolist()
+    assert sorted(set(rows[PLACED])) == placed
+    assert len(rows[PLACED]) == len(placed) or world.instances["sent"].any()  # a call that moves is placed twice
     assert np.array_equal(np.bincount(rows[PREEMPTED], minlength=len(world.calls)), world.calls["preemptions"])
     assert (np.diff(entries["at_s"]) >= 0).all()

@@ -9,7 +9,7 @@ from control.policy.codes import DECODE
 from control.twin.kernel import advance
 from control.twin.observe import VIEW, emitted_by, view_all
 from control.twin.world import World
-from tests.support.scenes import Scene, examples, scenes
+from tests.support.scenes import ALIKE, Scene, examples, scenes
 from tests.support.worlds import CallSpec, fleet, instance, lone_calls
 
 
@@ -21,7 +21,7 @@ def seen(world: World, at_s: float) -> np.ndarray:
 
 
 @examples(100)
-@given(scene=scenes(grid=False), share=st.floats(0.0, 1.0))
+@given(scene=scenes(grid=False, policies=ALIKE), share=st.floats(0.0, 1.0))
 def test_view_inside_a_run_is_that_of_single_iterations(scene: Scene, share: float) -> None:
     whole, fast, exact = scene.world(), scene.world(), scene.world(exact=True)
     advance(whole, np.inf)
