@@ -16,7 +16,7 @@ class EngineSettings:
     trace: str | None = None  # a trace file replayed once
     rate: float | None = None  # workflows/s for the trace; None: recorded times
     fleet: str | None = None  # fleet file or built-in name; None: the scenario's
-    policy: str = "hexgen"
+    policy: str | None = None  # None: the scenario's, hexgen for a trace
     alpha: float = 0.5  # 0 balances the load, 1 takes the fastest GPU
     seed: int = 0
     speed: float = 1.0  # simulated s per wall s

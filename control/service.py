@@ -86,6 +86,17 @@ def fleet_and_source(settings: EngineSettings) -> tuple[Fleet, Source]:
     return load_fleet(settings.fleet or mix.fleet), Source(mix.name, settings.seed, scenario=mix)
 
 
+def policy_of(settings: EngineSettings) -> str:
+    """The policy to start with: as asked for, else the scenario's.
+
+    Raises:
+        SettingError: the scenario is not known.
+    """
+    if settings.policy is not None:
+        return settings.policy
+    return "hexgen" if settings.trace is not None else scenario(settings.scenario).policy
+
+
 def take_lease(store: Store, owner: str, ttl_s: float, stop: Stop) -> None:
     """Acquire the lease; one that was left by a killed engine runs out while we wait.
 
@@ -172,8 +183,8 @@ def bare_snapshot(fleet: Fleet, source: Source, settings: EngineSettings, starte
         "seed": source.seed,
         "speed": settings.speed,
         "paused": False,
-        "policy": settings.policy,
-        "policies": [settings.policy],
+        "policy": policy_of(settings),
+        "policies": [policy_of(settings)],
         "form": source.form,
         "alpha": settings.alpha,
         "load_scale": 1.0,
@@ -208,7 +219,7 @@ def restored(
     saved = Journal(store).load_checkpoint()
     new = [("engine_started", f"engine started: {source.name} on {fleet.name}, seed {source.seed}")]
     if saved is None:
-        return start(fleet, source, settings.policy, settings.alpha, settings.speed), new, []
+        return start(fleet, source, policy_of(settings), settings.alpha, settings.speed), new, []
     at, _, blob = saved
     try:
         if fresh:
@@ -219,7 +230,7 @@ def restored(
     except StaleCheckpointError as error:
         lost = [row | {"state": "failed", "cause": "engine_replaced"} for row in checkpoint.unfinished(blob)]
         log.info("starting afresh: %s", error)
-        live = start(fleet, source, settings.policy, settings.alpha, settings.speed)
+        live = start(fleet, source, policy_of(settings), settings.alpha, settings.speed)
         return live, [*new, ("engine_fresh", f"fresh start ({error}); {len(lost)} workflows ended")], lost
 
 

@@ -7,7 +7,10 @@ import streamlit as st
 HERE = Path(__file__).parent
 STATIC = HERE / "_ui" / "static"
 #: File and title of each page; its path in the URL is the file's name, the first one's is /.
-PAGES = (("fleet", "Fleet"), ("queues", "Queues"), ("debt", "SLO debt"), ("tuning", "Tuning"))
+PAGES = (
+    *(("fleet", "Fleet"), ("queues", "Queues"), ("conversations", "Conversations"), ("kv", "KV"), ("power", "Power")),
+    *(("debt", "SLO debt"), ("tuning", "Tuning")),
+)
 
 st.set_page_config(page_title="Headway", page_icon=str(STATIC / "icon.svg"), layout="wide")
 for sheet in ("page.css", "tables.css"):

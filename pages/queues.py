@@ -5,29 +5,14 @@ from typing import Any
 import streamlit as st
 
 from control.present import queues
-from pages._ui import frame, tables
+from pages._ui import filters, frame, tables
 
 FIELDS = ("instance", "tenant", "stage")
 
 
-def known(detail: dict[str, Any] | None, field: str) -> list[str]:
-    """All values of a filter this session has seen, so that a choice stays while its calls come and go."""
-    seen: list[str] = st.session_state.setdefault(f"known_{field}", [queues.ALL])
-    fresh = queues.choices(detail, field) if detail else []
-    asked = st.query_params.get(field, queues.ALL)
-    values = [*seen, *(v for v in dict.fromkeys([*fresh, asked]) if v not in seen)]
-    st.session_state[f"known_{field}"] = values
-    return values
-
-
-def filters(detail: dict[str, Any] | None) -> queues.Filter:
-    """The three filters, kept in the URL."""
-    chosen = []
-    with st.container(key="filters", horizontal=True, gap="small"):
-        for field in FIELDS:
-            options = known(detail, field)
-            chosen.append(st.selectbox(field.capitalize(), options, key=field, bind="query-params", width=190))
-    return queues.Filter(*(c or queues.ALL for c in chosen))
+def choices(detail: dict[str, Any] | None) -> filters.Choices:
+    """The values of each filter that the engine's report holds."""
+    return lambda field: queues.choices(detail, field) if detail else ()
 
 
 @st.fragment(run_every=3)
@@ -37,7 +22,7 @@ def totals(wanted: queues.Filter) -> None:
     if detail is None:
         st.html(frame.waiting("its queues"))
         return
-    if any(len(known(None, f)) != len(known(detail, f)) for f in FIELDS):
+    if filters.is_new(FIELDS, choices(detail)):
         st.rerun()
     st.html(frame.age_note(detail) + tables.tiles(queues.summary(queues.queues_of(detail, wanted), wanted)))
 
@@ -47,7 +32,7 @@ def bars(wanted: queues.Filter) -> None:
     """Length of each instance's queue by tenant."""
     if detail := frame.detail():
         shown = queues.queues_of(detail, queues.Filter(instance=wanted.instance))
-        tenants = [t for t in known(detail, "tenant") if t != queues.ALL]
+        tenants = [t for t in filters.known("tenant", queues.choices(detail, "tenant")) if t != queues.ALL]
         st.html(tables.stacked(queues.overview(shown, tenants), tenants))
 
 
@@ -72,7 +57,7 @@ def calls(wanted: queues.Filter) -> None:
 if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):
     if seen[1].workflow is not None:
         st.switch_page("debt.py", query_params={"workflow": str(seen[1].workflow)})
-    wanted = filters(frame.detail())
+    wanted = queues.Filter(*filters.chosen(FIELDS, choices(frame.detail())))
     totals(wanted)
     with st.container(key="split-queues"):
         left, right = st.columns([1, 3.2], gap="small")

@@ -23,6 +23,8 @@ MAX_STEP_S = 3600.0
 MODES = ("off", "suggest", "auto")
 #: Longest name of an author, policy or instance, characters.
 MAX_NAME = 200
+#: Bounds of a power cap, W per GPU; caps set at once; longest time an idle context is kept, s.
+MAX_CAP_W, MAX_CAPS, MAX_IDLE_S = 10_000, 4096, 1e9
 
 
 def submit(
@@ -37,7 +39,10 @@ def submit(
 
     Payloads by kind: alpha {"alpha": 0..1}; policy {"policy": name}; speed {"speed": 0.1..60};
     load_scale {"load_scale": 0..3}; step {"step_s": above 0, to 3600 simulated s}; drain, undrain, kill,
-    revive {"instance": name}; tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
+    revive {"instance": name}; power_cap {"tier": tier, all or an instance, "cap_w": W per GPU or None};
+    power_caps {"caps": {instance: W per GPU or None}}; retention {"retention": {"need": observed or oracle,
+    "idle_ttl_s": s or None}}; cancel {"workflow": number};
+    tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
     {}. `expected` is the old value the author saw: the engine refuses the command if it has changed since.
     `undo_of` is the id of the command this one takes back.
     Raises SettingError on any other kind, key or value.
@@ -120,6 +125,30 @@ def _mode(what: str, value: Any) -> str:
     return str(value)
 
 
+def _cap(what: str, value: Any) -> float | None:
+    return None if value is None else _within(0, MAX_CAP_W)(what, value)
+
+
+def _caps(what: str, value: Any) -> dict[str, float | None]:
+    if not isinstance(value, dict) or not 0 < len(value) <= MAX_CAPS:
+        raise SettingError(f"{what}: {value!r:.60} does not fit; accepted: W per GPU by instance")
+    return {_name(what, name): _cap(f"{what} of {name}", cap) for name, cap in value.items()}
+
+
+def _retention(what: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or value.keys() != {"need", "idle_ttl_s"}:
+        raise SettingError(f'{what}: {value!r:.60} does not fit; accepted: {{"need": ..., "idle_ttl_s": ...}}')
+    limit_s = value["idle_ttl_s"]
+    kept = None if limit_s is None else _within(0, MAX_IDLE_S, above=True)(f"{what}, idle_ttl_s", limit_s)
+    return {"need": _name(f"{what}, need", value["need"]), "idle_ttl_s": kept}
+
+
+def _number(what: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+        raise SettingError(f"{what}: {value!r:.60} is no number of a workflow; accepted: a whole number >= 0")
+    return value
+
+
 _INSTANCE: dict[str, Callable[[str, Any], Any]] = {"instance": _name}
 #: kind -> key -> check of its value.
 _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
@@ -137,6 +166,10 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "tune": {},
     "tuning_mode": {"mode": _mode},
     "release_alpha": {},
+    "power_cap": {"tier": _name, "cap_w": _cap},
+    "power_caps": {"caps": _caps},
+    "retention": {"retention": _retention},
+    "cancel": {"workflow": _number},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

@@ -96,7 +96,9 @@ class Sample(_Base, table=True):
     queued: float | None  # calls
     running: float | None  # calls
     kv_used_fraction: float | None
+    kv_pinned_fraction: float | None  # of cached contexts of idle conversations pinned there
     power_w: float | None
+    power_limit_w: float | None  # power caps, the TDP where there is none
     slo_debt_s: float | None
     p95_s: float | None
     slo_attainment: float | None  # share in [0, 1]
@@ -217,7 +219,9 @@ MEASURES = (
     "queued",
     "running",
     "kv_used_fraction",
+    "kv_pinned_fraction",
     "power_w",
+    "power_limit_w",
     "slo_debt_s",
     "p95_s",
     "slo_attainment",

@@ -18,7 +18,7 @@ db_option = click.option(
 @click.option("--trace", help="Replay a trace file once instead of a scenario.")
 @click.option("--rate", type=float, help="Workflows per second for --trace. Absent: recorded times.")
 @click.option("--fleet", help="Fleet file or built-in name. Default: the scenario's.")
-@click.option("--policy", default="hexgen", show_default=True)
+@click.option("--policy", help="Scheduling policy to start with. Default: the scenario's.")
 @click.option("--alpha", type=float, default=0.5, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--speed", type=float, default=1.0, show_default=True, help="Simulated seconds per second.")
@@ -30,7 +30,8 @@ def engine(db: str | None, fresh: bool, parent: int | None, **settings: Any) -> 
     from control.service import run_engine, set_up_logging
 
     set_up_logging()
-    policy_codes(settings["policy"])
+    if settings["policy"] is not None:
+        policy_codes(settings["policy"])
     if settings["rate"] is not None and settings["trace"] is None:
         raise SettingError(f"--rate = {settings['rate']:g} needs --trace: a scenario has its own rate")
     return run_engine(db, EngineSettings(**settings), fresh, parent)
@@ -57,7 +58,7 @@ def dashboard(db: str | None, port: int | None, host: str, headless: bool) -> in
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--speed", type=float, help="Simulated seconds per second.  [default: 1]")
 @click.option("--seed", type=int, help="Seed of all randomness.  [default: 0]")
-@click.option("--policy", help="Scheduling policy to start with.  [default: hexgen]")
+@click.option("--policy", help="Scheduling policy to start with. Default: the scenario's.")
 @click.option("--alpha", type=float, help="Alpha to start with.  [default: 0.5]")
 @click.option("--fresh", is_flag=True, help="Do not go on from the state the store holds.")
 def up(db: str | None, port: int | None, host: str, headless: bool, fresh: bool, **settings: Any) -> int:
@@ -69,7 +70,7 @@ def up(db: str | None, port: int | None, host: str, headless: bool, fresh: bool,
 
     given = {name: value for name, value in settings.items() if value is not None}
     checked = EngineSettings(**given)
-    policy_codes(checked.policy)
+    policy_codes(checked.policy or scenario(checked.scenario).policy)
     load_fleet(scenario(checked.scenario).fleet)
     place = chosen_port(host, port)
     options = [f"--{'demo' if name == 'scenario' else name}={value}" for name, value in given.items()]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from control.engine.caps import Switch, caps_of, live_costs, with_caps
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
 from control.engine.state import Live
@@ -17,10 +18,9 @@ from control.policy import contexts, tables
 from control.policy.contexts import JOURNAL
 from control.tuning.decide import Memory
 from control.twin.heap import Heap
-from control.twin.pack import cost_tables
 from control.twin.world import World
 
-VERSION = 6
+VERSION = 7
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
@@ -45,7 +45,7 @@ def identity(fleet: Fleet, source: Source) -> dict[str, Any]:
 def save(live: Live) -> bytes:
     """The live state, journal drained, as compressed bytes."""
     rolling = live.rolling
-    head = identity(live.fleet, live.source) | {
+    head = identity(live.given, live.source) | {
         "policy": live.policy,
         "next_window": live.next_window,
         "next_stream": live.next_stream,
@@ -60,6 +60,9 @@ def save(live: Live) -> bytes:
         "totals": [rolling.completed, rolling.failed, rolling.refused, rolling.context],
         "window_s": rolling.window_s,
         "tuner": asdict(live.tuner),
+        "caps": caps_of(live.fleet),
+        "switches": [list(switch) for switch in live.switches],
+        "broken": list(live.broken.items()),
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
     arrays |= {"streams": live.streams, "declared": live.declared}
@@ -108,10 +111,12 @@ def check_identity(head: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -> Live:
     """The live state out of a checkpoint's arrays and head."""
+    capped = with_caps(fleet, head["caps"])
+    switches = [Switch(*row) for row in head["switches"]]
     live = Live(
         fleet,
         source,
-        load_world(arrays, fleet),
+        load_world(arrays, capped, switches),
         arrays["streams"],
         arrays["declared"],
         tuple(tuple(part) for part in head["names"]),  # type: ignore[arg-type]
@@ -122,6 +127,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
         head["paused"],
         head["load_scale"],
     )
+    live.fleet, live.switches, live.broken = capped, switches, dict(head["broken"])
     live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
     live.tuner = Memory.of(head["tuner"])
     live.rolling = load_rolling(head)
@@ -138,13 +144,13 @@ def load_rolling(head: dict[str, Any]) -> Rolling:
     return rolling
 
 
-def load_world(arrays: Any, fleet: Fleet) -> World:
-    """The world out of a checkpoint's arrays.
+def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
+    """The world out of a checkpoint's arrays, at the cost of `fleet`, some of whose instances are still to switch.
 
     Raises:
         StaleCheckpointError: a table has other columns than this version's.
     """
-    costs, _ = cost_tables(fleet)
+    costs, rows = live_costs(fleet, switches)
     n, seats = len(fleet.instances), max(spec.max_num_seqs for spec in fleet.instances)
     values: dict[str, Any] = {
         "costs": costs,
@@ -161,6 +167,7 @@ def load_world(arrays: Any, fleet: Fleet) -> World:
             values[name] = arrays[name]
     world = World(**values)
     check_columns(world)
+    world.instances["profile"] = rows
     return world
 
 

@@ -1,10 +1,14 @@
-"""What is worth seeing now: who waits, where time goes, which workflows are late. Replaced every second."""
+"""What is worth seeing now: queues, debt, conversations, KV caches, power. Replaced every second."""
 
 from typing import Any
 
 import numpy as np
 
+from control.engine.conversations import conversations, talks_of
+from control.engine.energy import energy
+from control.engine.occupancy import occupancy, pinned_blocks
 from control.engine.state import Live
+from control.engine.view import read_views
 from control.metrics.stages import OPEN, active_debts_s
 from control.policy.codes import ACTIVE, EDF, LLF, PLAS, SJF, VTC
 from control.policy.tables import Floats, Record, Table
@@ -17,7 +21,8 @@ MOST_ACTIVE = 100  # workflows listed
 
 def detail(live: Live, tuning: Row) -> Row:
     """The whole document."""
-    world = live.world
+    world, views = live.world, read_views(live)
+    talks = talks_of(live, views)
     owed = np.where(
         world.workflows["state"] == ACTIVE,
         active_debts_s(world.workflows, world.calls, world.steps, live.now_s),
@@ -28,6 +33,9 @@ def detail(live: Live, tuning: Row) -> Row:
         "ledger": live.books.ledger(live.now_s) | {"active_debt_s": float(owed.sum())},
         "active": active(live, owed),
         "tuning": tuning,
+        "conversations": conversations(live, talks),
+        "kv": occupancy(live, talks, views, pinned_blocks(world, views)),
+        "power": energy(live, views),
     }
 
 
@@ -118,5 +126,6 @@ def active_row(live: Live, workflow: Record, late_s: float, owed_s: float) -> Ro
 
 def stage_now(calls: Table, steps: tuple[str, ...]) -> str:
     """The step a workflow is at; "tool" between groups."""
-    is_open = np.flatnonzero(np.isin(calls["state"], OPEN))
-    return steps[int(calls["step"][is_open[0]])] if len(is_open) else "tool"
+    states = calls["state"].tolist()
+    row = next((k for k, state in enumerate(states) if state in OPEN), None)
+    return "tool" if row is None else steps[int(calls["step"][row])]

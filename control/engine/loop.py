@@ -18,7 +18,8 @@ from control.config import EngineSettings
 from control.engine import checkpoint, view
 from control.engine.detail import detail
 from control.engine.history import History
-from control.engine.orders import Outcome, obey
+from control.engine.orders import obey
+from control.engine.outcome import Outcome
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError

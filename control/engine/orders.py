@@ -1,12 +1,12 @@
 """Commands to the live state: each is applied or refused with a reason; compare-and-set where it says so."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from control.config import LOAD_BOUNDS, SPEED_BOUNDS
+from control.engine.orders_kv import cancel_workflow, set_retention
+from control.engine.orders_power import set_power_cap, set_power_caps
+from control.engine.outcome import Outcome, applied, compare, instance_row, number, value
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
@@ -15,16 +15,6 @@ from control.twin.failures import change_policy, kill, revive
 from control.twin.failures import drain as drain_instance
 
 LONGEST_STEP_S = 3600.0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a command, and the event to record for it."""
-
-    applied: bool
-    reason: str  # why it was refused; "" when applied
-    event: dict[str, Any] | None = None
-    step_s: float = 0.0  # simulated s the engine is asked to move while paused
 
 
 def obey(live: Live, command: Mapping[str, Any]) -> Outcome:
@@ -36,52 +26,6 @@ def obey(live: Live, command: Mapping[str, Any]) -> Outcome:
         return order(live, command)
     except (InputError, TypeError, ValueError) as error:
         return Outcome(False, str(error) or type(error).__name__)
-
-
-def value(command: Mapping[str, Any], key: str) -> Any:
-    """What the payload of a command holds under `key`.
-
-    Raises:
-        SettingError: the payload is none, or lacks it.
-    """
-    payload = command["payload"]
-    if not isinstance(payload, Mapping) or key not in payload:
-        raise SettingError(f"payload = {payload!r:.80}: expected {{{key!r}: ...}}")
-    return payload[key]
-
-
-def number(command: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    """The number under `key` of a command's payload.
-
-    Raises:
-        SettingError: it is no number from `low` to `high`.
-    """
-    given = value(command, key)
-    fits = isinstance(given, int | float) and not isinstance(given, bool) and low <= given <= high
-    if not fits:
-        raise SettingError(f"{key} = {given!r:.80}: expected a number from {low:g} to {high:g}")
-    return float(given)
-
-
-def compare(command: Mapping[str, Any], current: Any) -> None:
-    """Refuse a command that was made looking at another value than the one in force.
-
-    Raises:
-        SettingError: someone changed it meanwhile.
-    """
-    expected = command.get("expected")
-    if isinstance(expected, Mapping):
-        expected = next(iter(expected.values()), None)
-    same = expected is None or expected == current
-    if not same and isinstance(expected, (int, float)) and isinstance(current, (int, float)):
-        same = bool(np.isclose(expected, current, rtol=0.0, atol=1e-9))
-    if not same:
-        raise SettingError(f"it is {current} now, not {expected} as when the command was made")
-
-
-def applied(kind: str, text: str, old: Any, new: Any, target: str | None = None) -> Outcome:
-    """An applied command with its event."""
-    return Outcome(True, "", {"kind": kind, "target": target, "text": text, "old": old, "new": new})
 
 
 def set_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
@@ -146,19 +90,6 @@ def set_load(live: Live, command: Mapping[str, Any]) -> Outcome:
     new = number(command, "load_scale", *LOAD_BOUNDS)
     rescale(live, new)
     return applied("load_scale", f"load ×{old:g} → ×{new:g}", old, new)
-
-
-def instance_row(live: Live, command: Mapping[str, Any]) -> tuple[int, str]:
-    """Row and name of the instance a command names.
-
-    Raises:
-        SettingError: there is none of that name.
-    """
-    name = value(command, "instance")
-    names = [spec.name for spec in live.fleet.instances]
-    if name not in names:
-        raise SettingError(f"instance = {name!r}: expected one of {', '.join(names)}")
-    return names.index(name), name
 
 
 def change_state(live: Live, command: Mapping[str, Any], allowed: tuple[int, ...], verb: str) -> tuple[int, str, str]:
@@ -245,5 +176,9 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "undrain": undrain,
     "kill": kill_instance,
     "revive": revive_instance,
+    "power_cap": set_power_cap,
+    "power_caps": set_power_caps,
+    "retention": set_retention,
+    "cancel": cancel_workflow,
 }
 KNOWN_POLICIES = tuple(POLICIES)

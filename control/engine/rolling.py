@@ -23,6 +23,7 @@ class Meter(NamedTuple):
     energy_j: float
     generated: int  # tokens
     context: int  # full-context tokens of completed calls
+    idle_j: float = 0.0  # J of energy_j drawn while idle
 
 
 @dataclass
@@ -74,9 +75,19 @@ class Rolling:
         first, last = self.meters[0], self.meters[-1]
         return (last.generated - first.generated) / (last.at_s - first.at_s)
 
-    def tokens_per_joule(self) -> float | None:
-        """Full-context tokens of completed calls per joule drawn, idle included; None before any joule."""
-        first, last = (self.meters[0], self.meters[-1]) if self.meters else (None, None)
-        if first is None or last is None or last.energy_j <= first.energy_j:
-            return None
-        return (last.context - first.context) / (last.energy_j - first.energy_j)
+    def joules(self, idle_billed: bool = True) -> float:
+        """J drawn over the window; not `idle_billed`: without those drawn while idle."""
+        if not self.meters:
+            return 0.0
+        first, last = self.meters[0], self.meters[-1]
+        return last.energy_j - first.energy_j - (0.0 if idle_billed else last.idle_j - first.idle_j)
+
+    def tokens_per_joule(self, idle_billed: bool = True) -> float | None:
+        """Full-context tokens of completed calls per joule drawn, idle included unless told; None before any joule."""
+        joules = self.joules(idle_billed)
+        return (self.meters[-1].context - self.meters[0].context) / joules if joules > 0.0 else None
+
+    def joules_per_workflow(self, idle_billed: bool = True) -> float | None:
+        """J drawn per workflow that ran to its end in the window; None before one did."""
+        done = sum(e.done for e in self.ended)
+        return self.joules(idle_billed) / done if done else None

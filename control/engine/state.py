@@ -1,10 +1,12 @@
 """The live state: the world, where its work comes from, how fast it runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from control.engine.books import Books
+from control.engine.caps import Cap, Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
 from control.engine.rolling import Rolling
 from control.engine.source import Source, after
 from control.model.fleet import Fleet
@@ -24,7 +26,7 @@ LOOKAHEAD_S = 5.0  # a window is taken in this long before it begins, simulated 
 class Live:
     """Everything the engine moves. `world` is replaced when it is repacked."""
 
-    fleet: Fleet
+    fleet: Fleet  # under the caps in force
     source: Source
     world: World
     streams: Ints  # stream of each stream key of the world
@@ -41,10 +43,14 @@ class Live:
     tune_wanted: bool = False  # an operator asked for a run
     rolling: Rolling = field(default_factory=Rolling)
     tuner: Memory = field(default_factory=Memory)
+    switches: list[Switch] = field(default_factory=list)  # instances about to take the cost of another cap
+    broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
+    given: Fleet = field(init=False)  # as the engine was started with it
     books: Books = field(init=False)
 
     def __post_init__(self) -> None:
         """Open the books."""
+        self.given = self.fleet
         self.books = Books(self.names[1], self.names[2], [spec.name for spec in self.fleet.instances])
 
     @property
@@ -102,7 +108,32 @@ def take_in(live: Live, more: Workload, drop_future: bool = False) -> None:
         calls["stream"][calls["stream"] >= 0] += live.next_stream
         live.next_stream += more.n_streams
         more = more._replace(calls=calls)
-    live.world, live.streams = repack(live.world, live.streams, more, live.declared, drop_future)
+    was = live.world
+    packed, live.streams = repack(at_given_cost(live), live.streams, more, live.declared, drop_future)
+    packed.instances["profile"] = was.instances["profile"]
+    live.world = packed._replace(costs=was.costs)
+
+
+def at_given_cost(live: Live) -> World:
+    """The world at the cost of the fleet as it was given: a cap moves no deadline."""
+    if live.fleet == live.given and not live.switches:
+        return live.world
+    costs, rows = live_costs(live.given, ())
+    instances = live.world.instances.copy()
+    instances["profile"] = rows
+    return live.world._replace(costs=costs, instances=instances)
+
+
+def set_caps(live: Live, caps: Sequence[Cap]) -> None:
+    """Put one power cap an instance (W per GPU) in force."""
+    live.switches = begin_switches(live.world, caps_of(live.fleet), caps, live.switches)
+    live.fleet = with_caps(live.fleet, caps)
+    take_costs(live)
+
+
+def take_costs(live: Live) -> None:
+    """Bring the world to the costs of the caps in force; instances still to switch keep theirs."""
+    live.world = at_cost(live.world, *live_costs(live.fleet, live.switches))
 
 
 def rescale(live: Live, load_scale: float) -> None:
@@ -117,4 +148,10 @@ def rescale(live: Live, load_scale: float) -> None:
 
 def move(live: Live, until_s: float) -> bool:
     """Let the world run to `until_s`; False: its journal must be drained first, then call again."""
+    while live.switches and live.switches[0].at_s <= until_s:
+        before_s = float(np.nextafter(live.switches[0].at_s, -np.inf))
+        if before_s > live.now_s and not advance(live.world, before_s):
+            return False
+        live.switches.pop(0)
+        take_costs(live)
     return bool(advance(live.world, until_s))

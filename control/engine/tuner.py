@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from control.engine.caps import at_cost
 from control.engine.history import History, Recorded
 from control.engine.state import Live
 from control.policy.codes import ACTIVE, UP
@@ -27,7 +28,7 @@ from control.tuning.decide import (
 from control.tuning.episodes import Names
 from control.tuning.offline import TUNABLE
 from control.tuning.replay import Found, Past, Review
-from control.twin.world import fork
+from control.twin.world import World, fork
 
 Row = dict[str, Any]
 
@@ -229,10 +230,16 @@ class Tuner:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
+def at_live_cost(live: Live, state: World) -> World:
+    """A copy of a past state at the costs in force: what is replayed is asked of the fleet as it is capped now."""
+    copy = fork(state)
+    return copy if state.costs is live.world.costs else at_cost(copy, live.world.costs, live.world.instances["profile"])
+
+
 def past_of(live: Live, history: History, recorded: Recorded) -> Past:
     """A record as something to replay, apart from the live tables."""
     return Past(
-        state=fork(recorded.state),
+        state=at_live_cost(live, recorded.state),
         streams=recorded.streams,
         declared=live.declared,
         arrivals=recorded.arrivals,

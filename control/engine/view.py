@@ -5,22 +5,29 @@ from typing import Any
 
 import numpy as np
 
+from control.engine.energy import limits_w, shares_j
+from control.engine.occupancy import pinned_blocks
+from control.engine.orders_kv import retention_of
 from control.engine.rolling import Ended, Meter
 from control.engine.state import Live
 from control.metrics.slo import overdue_s
 from control.model.hardware import profile
 from control.policy.codes import (
     ACTIVE,
+    BREAKS,
+    BY_CLIENT,
     CALL_ENDED,
     CAUSES,
     COMPLETED,
     DECODE,
     DONE,
     INSTANCE_STATES,
+    PIN_BROKEN,
     PLACED,
     POLICIES,
     PREFILL,
     REFUSED,
+    ROLES,
     WAITING,
     WORKFLOW_ENDED_ENTRY,
 )
@@ -54,7 +61,7 @@ def read_views(live: Live) -> Table:
 
 def instance_rows(live: Live, views: Table) -> list[Row]:
     """What is shown of each instance."""
-    debts = instance_debts_s(live)
+    debts, pinned, limits = instance_debts_s(live), pinned_blocks(live.world, views), limits_w(live)
     rows = []
     for i, spec in enumerate(live.fleet.instances):
         row, view = live.world.instances[i], views[i]
@@ -66,15 +73,18 @@ def instance_rows(live: Live, views: Table) -> list[Row]:
                 "model": spec.model,
                 "provenance": found.provenance,
                 "simulated": True,
+                "role": ROLES[int(row["role"])],
                 "state": INSTANCE_STATES[int(row["state"])],
                 "queued": int(row["n_waiting"]),
                 "running": int(row["n_running"]),
                 "max_num_seqs": int(row["max_num_seqs"]),
                 "kv_used_fraction": float(view["used_blocks"] / row["blocks"]),
                 "kv_cached_fraction": float(view["cached_blocks"] / row["blocks"]),
+                "kv_pinned_fraction": float(pinned[i] / row["blocks"]),
                 "kv_capacity_tokens": int(row["blocks"] * row["block_size"]),
                 "power_w": float(view["power_w"]),
                 "power_cap_w": None if spec.power_cap_w is None else spec.power_cap_w * spec.gpus,
+                "power_limit_w": limits[i],
                 "tdp_w": found.tdp_w * spec.gpus,
                 "queued_work_s": float(row["queued_work_s"]),
                 "slo_debt_s": float(debts[i]),
@@ -87,7 +97,9 @@ def instance_rows(live: Live, views: Table) -> list[Row]:
 def fleet_row(live: Live, instances: list[Row], views: Table) -> Row:
     """What is shown of the fleet as a whole."""
     rolling = live.rolling
-    rolling.read(Meter(live.now_s, float(views["energy_j"].sum()), int(views["generated"].sum()), rolling.context))
+    idle_j = float(shares_j(live, views)[:, 2].sum())
+    drawn_j, generated = float(views["energy_j"].sum()), int(views["generated"].sum())
+    rolling.read(Meter(live.now_s, drawn_j, generated, rolling.context, idle_j))
     caps = [row["power_cap_w"] for row in instances]
     return {
         "queued": sum(row["queued"] for row in instances),
@@ -100,6 +112,7 @@ def fleet_row(live: Live, instances: list[Row], views: Table) -> Row:
         "tokens_per_s": rolling.tokens_per_s(),
         "tokens_per_joule": rolling.tokens_per_joule(),
         "power_w": sum(row["power_w"] for row in instances),
+        "power_limit_w": sum(row["power_limit_w"] for row in instances),
         "power_cap_w": None if any(cap is None for cap in caps) else sum(caps),
         "completed": rolling.completed,
         "failed": rolling.failed,
@@ -127,6 +140,7 @@ def snapshot(live: Live, at: float, engine: Row, tick_ms: float) -> Row:
         "form": live.source.form,
         "alpha": live.alpha,
         "load_scale": live.load_scale,
+        "retention": retention_of(live.world),
         "fleet": fleet_row(live, instances, views),
         "instances": instances,
         "tick_ms": tick_ms,
@@ -140,7 +154,8 @@ def state_word(live: Live) -> str:
     return "paused" if live.paused else "running"
 
 
-SAMPLED = ("queued", "running", "kv_used_fraction", "power_w", "slo_debt_s")
+SAMPLED = ("queued", "running", "kv_used_fraction", "kv_pinned_fraction", "power_w", "power_limit_w", "slo_debt_s")
+SUMMED = ("queued", "running", "power_w", "power_limit_w", "slo_debt_s")
 FLEET_SAMPLED = ("p95_s", "slo_attainment", "throughput_wps", "tokens_per_joule")
 
 
@@ -148,9 +163,9 @@ def samples(payload: Row) -> list[Row]:
     """The 1 s samples of a snapshot: one of the fleet, one of each instance."""
     fleet, instances = payload["fleet"], payload["instances"]
     blocks = sum(row["kv_capacity_tokens"] for row in instances)
-    used = sum(row["kv_used_fraction"] * row["kv_capacity_tokens"] for row in instances)
-    whole = {name: fleet[name] for name in ("queued", "running", "power_w", "slo_debt_s", *FLEET_SAMPLED)}
-    whole |= {"scope": "fleet", "alpha": payload["alpha"], "kv_used_fraction": used / blocks}
+    whole = {name: fleet[name] for name in (*SUMMED, *FLEET_SAMPLED)} | {"scope": "fleet", "alpha": payload["alpha"]}
+    for name in ("kv_used_fraction", "kv_pinned_fraction"):
+        whole[name] = sum(row[name] * row["kv_capacity_tokens"] for row in instances) / blocks
     return [whole, *({"scope": row["name"]} | {name: row[name] for name in SAMPLED} for row in instances)]
 
 
@@ -168,10 +183,21 @@ def drain_journal(live: Live, look: Callable[[int], Row] = lambda w: {}) -> tupl
             decisions.append(decision_row(live, row, float(entry["at_s"])))
         elif kind == CALL_ENDED:
             note_call(live, row)
+        elif kind == PIN_BROKEN:
+            live.broken[int(live.world.calls[row]["uid"])] = int(entry["instance"])
         elif kind == WORKFLOW_ENDED_ENTRY:
-            workflows.append(workflow_row(live, row) | look(row))
+            workflows.append(with_breaks(live, workflow_row(live, row) | look(row)))
     world.clock[0]["n_journal"] = 0
     return decisions, workflows
+
+
+def with_breaks(live: Live, row: Row) -> Row:
+    """A workflow that ended, with why its turns found their conversation's KV gone."""
+    for call in row.get("timeline") or ():
+        cause = live.broken.pop(call["call"], None)
+        if cause is not None:
+            call["broke"] = BREAKS[cause]
+    return row
 
 
 def decision_row(live: Live, c: int, at_s: float) -> Row:
@@ -222,7 +248,7 @@ def workflow_row(live: Live, w: int) -> Row:
         "latency_s": latency_s,
         "slo_s": float(workflow["slo_s"]),
         "debt_s": max(0.0, latency_s - float(workflow["slo_s"])),
-        "state": "completed" if done else "refused",
+        "state": "completed" if done else "cancelled" if workflow["cause"] == BY_CLIENT else "refused",
         "cause": CAUSES[int(workflow["cause"])] or None,
         "calls": n,
         "input_tokens": int(calls["input_tokens"].sum()),

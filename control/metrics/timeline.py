@@ -6,7 +6,7 @@ from typing import Any
 from control.policy.codes import CALL_STATES
 from control.policy.tables import Record, Table
 
-TIMERS = ("prefill_s", "decode_s", "preempted_s", "failure_s", "tool_s", "budget_s")
+TIMERS = ("prefill_s", "decode_s", "preempted_s", "transfer_s", "hold_s", "failure_s", "tool_s", "budget_s")
 
 
 def timeline(workflow: Record, calls: Table, steps: Sequence[str], instances: Sequence[str]) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def one_call(workflow: Record, call: Record, steps: Sequence[str], instances: Se
         "instance": instances[where] if where >= 0 else None,
         "group": int(call["group"]),
         **moments,
-        "queue_s": round(float(call["queue_own_s"] + call["queue_other_s"]), 6),
+        "queue_s": round(float(call["queue_own_s"] + call["queue_other_s"] - call["hold_s"]), 6),
         **{name: round(float(call[name]), 6) for name in TIMERS},
         "critical": bool(call["critical"]),
         "state": CALL_STATES[int(call["state"])],

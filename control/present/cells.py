@@ -1,13 +1,14 @@
 """Cells of the pages' tables: text with a kind that names its look; no markup, no colours."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from control.present.units import NOTHING, number, seconds
+from control.present.units import NOTHING, number, quantity, seconds
 
 
 class Cell(NamedTuple):
-    """One cell: what it says, how it looks, the workflow or stored run it links to, a hint for the pointer, a bar.
+    """One cell: text, look, the workflow, stored run or conversation it links to, a hint for the pointer, a bar.
 
     `kind` is "" or words of: num (right, tabular digits), id (monospaced), muted, late, amber, good.
     `bar` is a share in [-1, 1] drawn from the middle, or from the left where every bar of a column is positive.
@@ -21,6 +22,7 @@ class Cell(NamedTuple):
     bar: float | None = None
     heat: float | None = None
     run: int | None = None
+    conversation: int | None = None
 
 
 class Table(NamedTuple):
@@ -49,6 +51,36 @@ def tidy(value: float) -> float:
 def workflow(number_: int) -> Cell:
     """A workflow's number as a link to its timeline."""
     return Cell(f"#{number_}", "id", number_)
+
+
+def conversation(number_: int) -> Cell:
+    """A workflow's number as a link to its conversation."""
+    return Cell(f"#{number_}", "id", conversation=number_)
+
+
+def share(value: float | None, kind: str = "num") -> Cell:
+    """A share in [0, 1] as %."""
+    return Cell(percent(value), kind)
+
+
+def percent(value: float | None) -> str:
+    """A share in [0, 1] as % with three significant digits but for 0."""
+    return measured(None if value is None else 100.0 * value, "%")
+
+
+def amount(value: float | None, unit: str, kind: str = "num") -> Cell:
+    """A measured quantity, see `measured`."""
+    return Cell(measured(value, unit), kind)
+
+
+def measured(value: float | None, unit: str) -> str:
+    """A quantity with its unit, an SI prefix from 1,000 on, three significant digits but for 0."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    figure, _, rest = quantity(float(f"{value:.3g}"), unit if unit != "%" else "").partition(" ")
+    if "." not in figure and len(figure) < 3 and value:
+        figure = f"{figure}.{'0' * (3 - len(figure))}"
+    return f"{figure} {'%' if unit == '%' else rest}".strip()
 
 
 def count(value: float | None) -> Cell:

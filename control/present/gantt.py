@@ -16,23 +16,42 @@ PHASES = (
     ("queue_s", "queue", "@muted", ""),
     ("prefill_s", "prefill", "@pale", ""),
     ("preempted_s", "preemption", "@amber", "/"),
+    ("hold_s", "held", "@muted", "\\"),
+    ("transfer_s", "KV transfer", "@violet", "."),
     ("decode_s", "decode", "@primary", ""),
 )
+#: What is told of the turn of a conversation on its way, in this order; s since the workflow's arrival, None: not yet.
+TURN = (
+    *("call", "instance", "ready_s", "first_token_s", "finished_s"),
+    *("queue_s", "prefill_s", "hold_s", "transfer_s", "preempted_s", "failure_s", "decode_s"),
+    *("tool_s", "state", "broke"),
+)
+#: Why a conversation lost its KV, in words.
+BREAKS = {
+    "instance_lost": "its decoder failed or drained",
+    "evicted": "others needed the blocks",
+    "expired": "idle for longer than allowed",
+    "compacted": "its own turn shrank the context",
+}
+#: States of a call that ran to its end.
+ENDED = ("completed", "done")
 #: Calls of a figure at most: more rows than that are thinner than a line of text.
 MOST_CALLS = 80
 ROW_PX, FRAME_PX = 22, 54
 
 
-def figure(timeline: Sequence[Mapping[str, Any]], slo_s: float | None, plan_s: float | None) -> dict[str, Any]:
-    """The figure: data, layout and its height in px. x is s since the workflow's arrival."""
+def figure(
+    timeline: Sequence[Mapping[str, Any]], slo_s: float | None, plan_s: float | None, now_s: float | None = None
+) -> dict[str, Any]:
+    """The figure: data, layout and its height in px. x is s since the workflow's arrival; `now_s`: it is under way."""
     calls = ordered(timeline)
     labels = [_label(call) for call in calls]
     bars = [_bars(calls, *phase) for phase in PHASES]
     traces = [t for t in (*bars, _tools(calls)) if any(t["x"])]
-    lines = [("SLO", slo_s, "dash"), ("plan", plan_s, "dot")]
+    lines = [("SLO", slo_s, "dash"), ("plan", plan_s, "dot"), ("now", now_s, "dot")]
     marks = [(name, at, dash) for name, at, dash in lines if at is not None]
     return {
-        "data": [*traces, _budgets(calls)],
+        "data": [*traces, _budgets(calls), *_breaks(calls)],
         "layout": _layout(labels, marks, _end(calls, [at for _, at, _ in marks])),
         "height": FRAME_PX + ROW_PX * max(len(calls), 2),
     }
@@ -53,15 +72,17 @@ def caption(timeline: Sequence[Mapping[str, Any]]) -> str:
 
 
 def legend(timeline: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the phases that took time in any call, in the order they are drawn, then of the budget's mark."""
+    """Names of the phases that took time in any call, in the order they are drawn, then of the marks."""
     phases = [*((field, name) for field, name, *_ in PHASES), ("tool_s", "tool")]
-    return [name for field, name in phases if any(call[field] for call in timeline)] + ["budget"]
+    ends = ["budget"] if any(call["budget_s"] for call in timeline) else []
+    ends += ["KV lost"] if any(call.get("broke") for call in timeline) else []
+    return [name for field, name in phases if any(call.get(field) for call in timeline)] + ends
 
 
 def _label(call: Mapping[str, Any]) -> str:
     sign = "◆ " if call["critical"] else ""
-    fate = "" if call["state"] in ("completed", "done") else f" ({call['state']})"
-    return f"{sign}{call['stage']}{fate} {call['call']}"
+    fate = "" if call["state"] in ENDED else f" ({call['state']})"
+    return f"{sign}{call['stage']}{fate} {call['call']}".rstrip()
 
 
 def _start(call: Mapping[str, Any], phase: str) -> float:
@@ -70,12 +91,12 @@ def _start(call: Mapping[str, Any], phase: str) -> float:
     for field, *_ in PHASES:
         if field == phase:
             break
-        at += call[field] or 0.0
+        at += call.get(field) or 0.0
     return at
 
 
 def _bars(calls: Sequence[Mapping[str, Any]], field: str, name: str, colour: str, hatch: str) -> dict[str, Any]:
-    trace = _bar(name, colour, [_start(c, field) for c in calls], [c[field] or 0.0 for c in calls])
+    trace = _bar(name, colour, [_start(c, field) for c in calls], [c.get(field) or 0.0 for c in calls])
     trace["customdata"] = [_hint(call, name, field) for call in calls]
     if hatch:
         trace["marker"]["pattern"] = {"shape": hatch, "fillmode": "overlay", "fgcolor": "@background", "size": 6}
@@ -83,7 +104,7 @@ def _bars(calls: Sequence[Mapping[str, Any]], field: str, name: str, colour: str
 
 
 def _tools(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    ends = [c["finished_s"] for c in calls]
+    ends = [c["finished_s"] if c["state"] in ENDED else None for c in calls]
     widths = [c["tool_s"] or 0.0 if end is not None else 0.0 for c, end in zip(calls, ends, strict=True)]
     trace = _bar("tool", "@grid", [end or 0.0 for end in ends], widths)
     trace["customdata"] = [_hint(call, "tool", "tool_s") for call in calls]
@@ -118,15 +139,34 @@ def _budgets(calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _breaks(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A cross where a call found the KV of its conversation gone; nothing where none did."""
+    broken = [(i, c) for i, c in enumerate(calls) if c.get("broke") and c["ready_s"] is not None]
+    if not broken:
+        return []
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "KV lost",
+        "x": [round(c["ready_s"], 3) for _, c in broken],
+        "y": [i for i, _ in broken],
+        "marker": {"symbol": "x", "size": 9, "color": "@red"},
+        "customdata": [BREAKS.get(c["broke"], c["broke"]) for _, c in broken],
+        "hovertemplate": "KV lost: %{customdata}<extra></extra>",
+    }
+    return [trace]
+
+
 def _hint(call: Mapping[str, Any], name: str, field: str) -> str:
     where = f" on {call['instance']}" if call["instance"] else ""
-    return f"{call['stage']} {call['call']}{where}<br>{name} {seconds(tidy(call[field] or 0.0))}"
+    return f"{call['stage']} {call['call']}".rstrip() + f"{where}<br>{name} {seconds(tidy(call.get(field) or 0.0))}"
 
 
 def _end(calls: Sequence[Mapping[str, Any]], marks: Sequence[float]) -> float:
     """Right end of the axis, s: all bars and marks, and a budget where it does not dwarf them."""
     ends = [_start(c, "decode_s") + (c["decode_s"] or 0.0) for c in calls]
-    ends += [c["finished_s"] + (c["tool_s"] or 0.0) for c in calls if c["finished_s"] is not None]
+    done = [c for c in calls if c["finished_s"] is not None]
+    ends += [c["finished_s"] + ((c["tool_s"] or 0.0) if c["state"] in ENDED else 0.0) for c in done]
     return max([*ends, *marks, 0.1]) * 1.04
 
 

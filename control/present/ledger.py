@@ -101,7 +101,8 @@ def facts(row: Mapping[str, Any]) -> str:
     late = _late(row)
     fate = f"late by {duration(late).text}" if late is not None and late > 0 else "within its SLO"
     cause = f" ({row['cause']})" if row.get("cause") else ""
-    slo = f", SLO {duration(row['slo_s']).text}, {fate}" if row["latency_s"] is not None else ""
+    is_done = row["latency_s"] is not None and row["state"] != "cancelled"
+    slo = f", SLO {duration(row['slo_s']).text}, {fate}" if is_done else ""
     return f"{row['kind']} of {row['tenant']}, {_STATES.get(row['state'], row['state'])}{cause}{slo}"
 
 

@@ -1,7 +1,7 @@
 """The live payload: snapshots and samples in, compact columns for `/api/live` out.
 
 One row a wall second. A full answer (since = 0) holds the whole window, thinned to MAX_ROWS; a later one
-holds only newer rows, so that a refresh of 8 instances stays under 1 kB and of 64 under 10 kB.
+holds only newer rows, so that a refresh of 8 instances stays near 1 kB and of 64 under 10 kB.
 """
 
 import hashlib
@@ -13,9 +13,18 @@ from control.present.marks import Mark
 from control.present.units import significant
 
 #: Fleet columns of a row; units as in the snapshot: s, share, workflows/s, tokens/J, W.
-FLEET = ("queued", "p95_s", "slo_attainment", "slo_debt_s", "throughput_wps", "tokens_per_joule", "power_w")
+FLEET = (
+    "queued",
+    "p95_s",
+    "slo_attainment",
+    "slo_debt_s",
+    "throughput_wps",
+    "tokens_per_joule",
+    "power_w",
+    "power_limit_w",
+)
 #: Instance columns of a row.
-INSTANCE = ("queued", "running", "kv_used_fraction", "power_w", "slo_debt_s")
+INSTANCE = ("queued", "running", "kv_used_fraction", "kv_pinned_fraction", "power_w", "slo_debt_s")
 #: Rows of a full answer at most; more carry no more pixels.
 MAX_ROWS = 360
 #: A hole longer than this (s) breaks the lines instead of being bridged.
@@ -32,7 +41,9 @@ _NOW_FLEET = (
     "window_s",
     "power_cap_w",
 )
-_STATIC = ("name", "gpu", "model", "provenance", "max_num_seqs", "kv_capacity_tokens", "power_cap_w", "tdp_w")
+_STATIC = (
+    *("name", "gpu", "model", "role", "provenance", "max_num_seqs", "kv_capacity_tokens", "power_cap_w", "tdp_w"),
+)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ MARKED = frozenset(
         "load_scale",
         "tuning_mode",
         "release_alpha",
+        "power_cap",
+        "kv_retention",
         "engine_started",
         "engine_recovered",
         "engine_stopped",
@@ -29,6 +31,7 @@ MARKED = frozenset(
 
 _LABELS = {
     "release_alpha": "α released",
+    "kv_retention": "retention",
     "engine_started": "engine start",
     "engine_recovered": "engine restart",
     "engine_stopped": "engine stop",
@@ -72,12 +75,22 @@ def _label(group: list[Mapping[str, Any]]) -> str:
         return f"load ×{new:g}"
     if kind == "tuning_mode" and isinstance(new, str):
         return f"tuning {new}"
+    if kind == "power_cap" and isinstance(new, Mapping):
+        return f"cap {_cap(set(new.values()))}"
     if kind == "policy" and isinstance(new, str):
         return new
     if len(group) > 1:
         return f"{_LABELS.get(kind, kind)} ×{len(group)}"
     target = event.get("target")
     return f"{kind} {target}" if target and kind not in _LABELS else _LABELS.get(kind, kind)
+
+
+def _cap(caps: set[float | None]) -> str:
+    """The caps (W per GPU) of a mark in a word or two."""
+    if len(caps) != 1:
+        return "changed"
+    cap_w = next(iter(caps))
+    return "lifted" if cap_w is None else f"{cap_w:g} W"
 
 
 def value_of(json: object) -> object:

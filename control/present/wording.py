@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from control.present.caps import cap_words
 from control.present.marks import value_of
 from control.present.units import quantity
 
@@ -30,13 +31,24 @@ class Order(NamedTuple):
 
 
 def order(kind: str, value: Any = None, old: Any = None) -> Order:
-    """The order of a control; `value`: number, policy, instance or s to step; `old`: what it replaces."""
+    """The order of a control; `value`: number, policy, instance, s to step or settings; `old`: what it replaces.
+
+    A power cap's value is {"tier", "cap_w"} (W per GPU), that of power caps the caps by instance.
+    """
     if kind in _TARGETED:
         return Order(kind, {"instance": value})
     if kind in _VALUED:
         return Order(kind, {kind: value}, old)
     if kind == "tuning_mode":
         return Order(kind, {"mode": value})
+    if kind == "power_cap":
+        return Order(kind, value, old)
+    if kind == "power_caps":
+        return Order(kind, {"caps": value})
+    if kind == "retention":
+        return Order(kind, {"retention": value}, old)
+    if kind == "cancel":
+        return Order(kind, {"workflow": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
 
 
@@ -49,6 +61,8 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
     if kind == "tuning_mode":
         return f"tuning {payload.get('mode', '')}"
+    if kind in ("power_cap", "power_caps", "retention", "cancel"):
+        return _settings(kind, payload)
     if kind not in _VALUED:
         return _PLAIN.get(kind, kind)
     old, new = value_of(row.get("expected")), value_of(payload)
@@ -74,6 +88,10 @@ def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
     if kind in _INVERSE:
         return order(_INVERSE[kind], payload.get("instance"))
     old = value_of(row.get("expected")) if replaced is None else value_of(replaced)
+    if kind in ("power_cap", "power_caps"):
+        return order("power_caps", value_of(replaced)) if replaced is not None else None
+    if kind == "retention":
+        return order(kind, value_of(replaced), payload) if replaced is not None else None
     if (kind in _VALUED or kind == "tuning_mode") and old is not None:
         return order(kind, old, value_of(payload))
     return None
@@ -96,6 +114,28 @@ def effect(kind: str, instance: str, running: int, queued: int) -> str:
     return f"Revive {instance}: it comes back with an empty KV cache."
 
 
+def giving_up(workflow: int) -> str:
+    """What giving up a workflow will do, in one sentence."""
+    return (
+        f"Workflow #{workflow} ends as cancelled: calls that wait end at once, those that run at the next boundary of "
+        "their batch, and the KV it holds is freed. This cannot be undone."
+    )
+
+
+def retention_words(settings: Mapping[str, Any]) -> str:
+    """How long and how much KV is kept for conversations, in words."""
+    limit_s = settings.get("idle_ttl_s")
+    kept = "idle ones kept for good" if limit_s is None else f"idle ones kept {quantity(limit_s, 's')}"
+    return f"{settings.get('need', 'observed')} need, {kept}"
+
+
+def alpha_note(policy: str) -> str:
+    """What alpha means, or that the policy has none."""
+    if policy in SCORED:
+        return "0 = balance the load · 1 = fastest GPU"
+    return f"{policy} has no α; {' and '.join(sorted(SCORED))} have."
+
+
 def policy_name(policy: str, form: str) -> str:
     """A policy as it is shown: with the form of its score ("paper" or "artifact") where it is not the paper's."""
     return policy if form == "paper" or policy not in SCORED else f"{policy}, {form} form"
@@ -106,6 +146,20 @@ def meanwhile(applied: Any, base: Any, draft: Any) -> str:
     if applied in (base, draft) or draft == base:
         return ""
     return f"Someone else changed it meanwhile: {_plain(base)} → {_plain(applied)}. Discard to take it over."
+
+
+def _settings(kind: str, payload: Mapping[str, Any]) -> str:
+    """A power cap, a retention or a workflow to give up, in words."""
+    if kind == "cancel":
+        return f"cancel workflow #{payload.get('workflow', '')}"
+    if kind == "retention":
+        return f"retention: {retention_words(payload.get('retention') or {})}"
+    if kind == "power_cap":
+        return f"cap {payload.get('tier', '')} {cap_words(payload.get('cap_w'))}"
+    caps = payload["caps"]
+    cap = cap_words(next(iter(caps.values()))) if len(set(caps.values())) == 1 else "as before"
+    whose = next(iter(caps)) if len(caps) == 1 else f"{len(caps)} instances"
+    return f"cap {whose} {cap}"
 
 
 def _value(kind: str, value: object) -> str:

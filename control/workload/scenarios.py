@@ -41,8 +41,9 @@ class Scenario:
     burst_factor: float = 1.0  # factor on the rate during a burst
     tenants: tuple[str, ...] = ("analytics", "reporting")  # text-to-SQL tenants, in turn
     slo_scales: tuple[float, ...] = (1.0, 2.0)  # one for each of them
-    agent_tenant: str = "assistants"
+    agent_tenants: tuple[str, ...] = ("assistants",)
     form: str = "paper"  # of HexGen-Flow's dispatch score
+    policy: str = "hexgen"  # in force unless another one is asked for
     text2sql: Text2SqlShape = field(default_factory=Text2SqlShape)
     agents: AgentShape = field(default_factory=AgentShape)
 
@@ -68,6 +69,9 @@ class Scenario:
 
 #: Conversations of a minute or so: tools that answer within seconds.
 QUICK_AGENTS = AgentShape(turns_min=4, turns_max=8, think_median_s=1.5, think_sigma=0.8, think_most_s=20.0)
+
+#: Coding agents as a demo watches them: a heavy first prompt, tools of seconds, now and then a person who reads.
+TOOL_AGENTS = AgentShape(turns_min=4, turns_max=9, think_median_s=8.0, think_sigma=1.1, think_most_s=90.0)
 
 _SCENARIOS = (
     Scenario(
@@ -123,6 +127,19 @@ _SCENARIOS = (
         "Only text-to-SQL workflows, half of them with twice the time, at a rate the fleet can just hold.",
         rate=0.12,
         agent_share=0.0,
+    ),
+    Scenario(
+        "agents",
+        "conserve-a40",
+        "Agents that hold conversations, prefill apart from decode",
+        "Agent conversations of two tenants on one prefiller and three decoders: each is prefilled once, its KV "
+        "moved to one decoder and kept there while its tools run.",
+        rate=0.3,  # 70 % of the 0.42 workflows/s from which on calls are held under conserve
+        agent_share=1.0,
+        swing=0.2,
+        policy="conserve",
+        agent_tenants=("coding", "research"),
+        agents=TOOL_AGENTS,
     ),
     Scenario(
         "agents-a40",
@@ -206,7 +223,8 @@ def _mixed(
     talks = agents(
         n_agents,
         seed,
-        tenants=(scenario.agent_tenant,),
+        tenants=scenario.agent_tenants,
+        slo_scales=(1.0,) * len(scenario.agent_tenants),
         shape=scenario.agents,
         stream=(index, layer, _AGENTS),
     )

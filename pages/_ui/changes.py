@@ -46,14 +46,16 @@ def command_state() -> None:
 
 
 @st.fragment(run_every=2)
-def recent_changes() -> None:
-    """The newest changes with author, time and a button that takes them back."""
+def recent_changes(kinds: tuple[str, ...] = ()) -> None:
+    """The newest changes with author, time and a button that takes them back; only those of `kinds` where given."""
     try:
         rows = commands.recent(store(), SHOWN)
         events = readers.events(store(), time.time() - LISTED_S, SHOWN)
     except StoreError as error:
         st.html(f'<p class="note">{escape(str(error))}</p>')
         return
+    if kinds:
+        rows, events = ([row for row in found if row["kind"] in kinds] for found in (rows, events))
     listed = changes(rows, events, SHOWN)
     if not listed:
         st.html('<p class="note">Nothing was changed yet. Changes appear here with their author.</p>')

@@ -27,19 +27,27 @@ _figure = st.components.v2.component(
 
 
 class Clicked(NamedTuple):
-    """The link that was clicked in this run of the page: number of a workflow, or of a stored run."""
+    """The link that was clicked in this run of the page: number of a workflow, a stored run or a conversation."""
 
     workflow: int | None = None
     run: int | None = None
+    conversation: int | None = None
 
 
-def live(part: Literal["head", "board"]) -> None:
-    """Mount the head (badge, time range, six numbers) or the board (instances, charts).
+def live(part: Literal["head", "board", "watts"]) -> None:
+    """Mount the head (badge, time range, six numbers), the board (instances, charts) or all watts against the caps.
 
-    Both share one poller of `/api/live`; the frame keeps its height while the script loads (page.css).
+    All share one poller of `/api/live`; the frame keeps its height while the script loads (page.css).
     """
     with st.container(key=f"live-{part}"):
         _live(key=f"live_{part}", data={"part": part})
+
+
+def multiples(count: int) -> None:
+    """Mount the KV caches of `count` instances over time, side by side."""
+    with st.container(key="live-multiples"):
+        height = 190 if count <= 4 else 336 if count <= 12 else 452
+        _live(key="live_multiples", data={"part": "multiples"}, height=height)
 
 
 def bar(name: str, title: str, question: str) -> Clicked:

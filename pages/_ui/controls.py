@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from control.present.wording import CONFIRMED, effect, policy_name
-from pages._ui import edits
+from control.present.wording import CONFIRMED, SCORED, alpha_note, effect, policy_name
+from pages._ui import edits, tables
 from pages._ui.look import look
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
@@ -18,12 +18,13 @@ def scheduler(snapshot: dict[str, Any]) -> None:
     """α and the policy, edited as a draft and applied together."""
     alpha = edits.base("alpha", snapshot["alpha"])
     policy = edits.base("policy", snapshot["policy"])
+    asked = edits.draft("policy")
     with st.container(key="alpha"):
         st.slider(
             "α", 0.0, 1.0, value=float(alpha), step=0.01, key=edits.key("alpha"),
-            label_visibility="collapsed",
+            label_visibility="collapsed", disabled=asked not in SCORED,
         )  # fmt: skip
-        st.html('<p class="note">0 = balance the load · 1 = fastest GPU</p>')
+        st.html(tables.note(alpha_note(asked)))
     names, form = _with(snapshot["policies"], policy), snapshot.get("form", "paper")
     with st.container(key="policy"):
         st.selectbox(

@@ -44,7 +44,9 @@ def stacked(lines: Sequence[tuple[Cell, Sequence[tuple[str, float]], Cell]], gro
 
 def phases(names: Sequence[str]) -> str:
     """The legend of a timeline; the look of each phase is in tables.css."""
-    entries = "".join(f'<span><i class="phase-{escape(name)}"></i>{escape(name)}</span>' for name in names)
+    entries = "".join(
+        f'<span><i class="phase-{escape(name.replace(" ", "-"))}"></i>{escape(name)}</span>' for name in names
+    )
     return f'<div class="legend">{entries}</div>'
 
 
@@ -100,6 +102,8 @@ def _cell(cell: Cell, tag: str) -> str:
 def _inside(cell: Cell) -> str:
     if cell.workflow is not None:
         return f'<a href="debt?workflow={cell.workflow}">{escape(cell.text)}</a>'
+    if cell.conversation is not None:
+        return f'<a href="conversations?conversation={cell.conversation}">{escape(cell.text)}</a>'
     if cell.run is not None:
         return f'<a href="tuning?run={cell.run}">{escape(cell.text)}</a>'
     if cell.bar is None:

@@ -5,7 +5,8 @@ from control.policy.codes import COMPLETED, PLANNED
 from tests.support import tables
 
 HAPPENED = {"ready_s": 100.5, "started_s": 101.0, "first_token_s": 102.25, "finished_s": 104.0}
-PHASES = {"queue_own_s": 0.25, "queue_other_s": 0.5, "prefill_s": 1.0, "decode_s": 1.5, "preempted_s": 0.25}
+PHASES = {"queue_own_s": 0.25, "queue_other_s": 0.75, "prefill_s": 1.0, "decode_s": 1.5, "preempted_s": 0.25}
+PHASES |= {"hold_s": 0.25, "transfer_s": 0.125}  # a hold is part of the wait behind others, and shown by itself
 NEVER = dict.fromkeys(HAPPENED, -1.0)
 
 
@@ -38,6 +39,8 @@ def test_call_that_ran_and_one_that_has_not() -> None:
         "prefill_s": 1.0,
         "decode_s": 1.5,
         "preempted_s": 0.25,
+        "transfer_s": 0.125,
+        "hold_s": 0.25,
         "failure_s": 0.0,
         "tool_s": 2.0,
         "budget_s": 3.0,

@@ -181,3 +181,26 @@ def test_a_mode_and_a_run_are_asked_for_and_taken(base: str, page: Page, engine_
     expect(tuner).to_contain_text("✓ applied (run tuning)", timeout=15_000)
     expect(tuner.get_by_role("button", name="Run tuning")).to_be_disabled()
     assert [row["kind"] for row in commands.recent(engine_store, 9)] == ["tune", "tuning_mode"]
+
+
+def test_who_holds_most_is_followed_to_its_turns_and_its_workflow(base: str, page: Page) -> None:
+    page.goto(f"{base}/kv")
+    expect(page.locator(".hw-multiple")).to_have_count(3, timeout=PATIENCE_MS)
+    page.evaluate("window.stillTheSamePage = true")
+    page.locator(".tbl-holders a").first.click()
+    expect(page.locator(".st-key-panel-selected h2")).to_have_text("Conversation #312", timeout=PATIENCE_MS)
+    expect(page.locator(".st-key-panel-selected svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
+    assert page.url.endswith("/conversations?conversation=312")
+    page.locator(".st-key-panel-selected a").click()
+    expect(page.locator(".st-key-panel-selected h2")).to_have_text("Workflow #312", timeout=PATIENCE_MS)
+    assert page.evaluate("window.stillTheSamePage") is True
+
+
+@pytest.mark.parametrize("name", ["kv", "power"])
+def test_live_pictures_jump_nowhere(base: str, page: Page, name: str) -> None:
+    page.goto(f"{base}/{name}")
+    expect(page.locator(".hw-multiple, .hw-plot svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
+    page.wait_for_timeout(8000)  # a busy machine is still drawing at first
+    page.evaluate(WATCH_SHIFTS)
+    page.wait_for_timeout(8000)
+    assert page.evaluate("window.shift") == 0

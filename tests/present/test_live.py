@@ -64,7 +64,7 @@ def test_a_time_without_data_breaks_the_lines() -> None:
     assert seen[2].instances == {}
 
 
-@pytest.mark.parametrize(("count", "most"), [(8, 1000), (64, 10_000)])
+@pytest.mark.parametrize(("count", "most"), [(8, 1100), (64, 10_000)])
 def test_a_refresh_is_small(count: int, most: int) -> None:
     payload = snapshot(count=count)
     body = answer(payload, [row_of_snapshot(payload)], [], False, Limits())

@@ -20,6 +20,12 @@ GOOD = [
     ("speed", {"speed": 60}),
     ("step", {"step_s": 1.5}),
     ("load_scale", {"load_scale": 3}),
+    ("power_cap", {"tier": "decode", "cap_w": 200.0}),
+    ("power_cap", {"tier": "a40-0", "cap_w": None}),
+    ("power_caps", {"caps": {"a40-0": 200.0, "a40-1": None}}),
+    ("retention", {"retention": {"need": "observed", "idle_ttl_s": 60.0}}),
+    ("retention", {"retention": {"need": "oracle", "idle_ttl_s": None}}),
+    ("cancel", {"workflow": 12}),
     *((kind, {"instance": "h100-0"}) for kind in ("drain", "undrain", "kill", "revive")),
 ]
 
@@ -55,6 +61,15 @@ BAD: list[tuple[str, Any, str]] = [
     ("kill", {"instance": 3}, "3 is not a name"),
     ("kill", {"instance": "x" * 201}, "accepted: text of 1 to 200 characters"),
     ("pause", {"now": True}, "does not fit; accepted: {}"),
+    ("power_cap", {"tier": "decode"}, r'accepted: {"tier": ..., "cap_w": ...}'),
+    ("power_cap", {"tier": "decode", "cap_w": -1}, "accepted: a number 0 to 10000"),
+    ("power_cap", {"tier": "", "cap_w": None}, "is not a name"),
+    ("power_caps", {"caps": {}}, "accepted: W per GPU by instance"),
+    ("power_caps", {"caps": {"a40-0": "x"}}, "command power_caps, caps of a40-0: 'x' is out of bounds"),
+    ("retention", {"retention": {"need": "observed"}}, "does not fit"),
+    ("retention", {"retention": {"need": "observed", "idle_ttl_s": 0}}, "accepted: a number above 0"),
+    ("cancel", {"workflow": -3}, "-3 is no number of a workflow"),
+    ("cancel", {"workflow": True}, "True is no number of a workflow"),
     ("reboot", {}, "unknown kind 'reboot'; accepted: alpha, policy, pause"),
 ]
 

@@ -33,6 +33,24 @@ def test_the_migrations_build_exactly_the_tables_the_code_uses(store: Store) -> 
         assert compare_metadata(context, METADATA) == []
 
 
+def test_a_store_of_the_version_before_is_upgraded_with_its_samples(url: str, store: Store) -> None:
+    fresh = ("kv_pinned_fraction", "power_limit_w")
+    with store.writing() as connection:
+        for name in fresh:
+            connection.exec_driver_sql(f"ALTER TABLE sample DROP COLUMN {name}")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
+        columns = "resolution_s, at, sim_s, scope, queued, kv_used_fraction, power_w"
+        connection.exec_driver_sql(f"INSERT INTO sample ({columns}) VALUES (1, 100.0, 5.0, 'h100-0', 3, 0.5, 410.0)")
+    again = open_store(url)
+    found = readers.samples(again, "h100-0", 0.0, 1)
+    assert (found["queued"][0], found["kv_used_fraction"][0], found["power_w"][0]) == (3.0, 0.5, 410.0)
+    assert all(found[name][0] != found[name][0] for name in fresh)  # not a number: not measured then
+    with again.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, METADATA) == []
+    again.close()
+
+
 def test_opening_twice_keeps_the_data(url: str, store: Store) -> None:
     with store.writing() as connection:
         connection.exec_driver_sql("INSERT INTO meta VALUES ('fleet', 'demo')")

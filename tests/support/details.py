@@ -80,6 +80,130 @@ def tuning(**changed: Any) -> dict[str, Any]:
     return row | changed
 
 
+def conversation(number: int, **changed: Any) -> dict[str, Any]:
+    """One open conversation, idle on h100-0 after two turns, the second of which found its KV gone."""
+    first = [number * 10, "h100-0", 0.0, 1.4, 9.0, 0.2, 1.0, 0.0, 0.1, 0.0, 0.0, 7.7, 4.0, "completed", None]
+    second = [
+        number * 10 + 1,
+        "h100-0",
+        13.0,
+        14.0,
+        18.0,
+        0.0,
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        4.0,
+        6.2,
+        "completed",
+        "evicted",
+    ]
+    row = {
+        "workflow": number,
+        "tenant": TENANTS[number % 2],
+        "decoder": "h100-0",
+        "pinned": True,
+        "state": "idle",
+        "kv_tokens": 18_432,
+        "reserved_tokens": 18_496,
+        "idle_s": 6.2,
+        "turns": 2,
+        "of_turns": 7,
+        "cached_share": 0.931,
+        "ttfet_s": 14.0,
+        "breaks": 1,
+        "break_cause": "evicted",
+        "moved": 1,
+        "elapsed_s": 24.2,
+        "turn_rows": [first, second],
+    }
+    return row | changed
+
+
+def conversations(rows: list[dict[str, Any]] | None = None, **changed: Any) -> dict[str, Any]:
+    """Three open conversations: one held, one that broke, one in its first turn."""
+    held = {"decoder": None, "pinned": False, "state": "held", "idle_s": None, "reserved_tokens": 0, "turns": 0}
+    fresh = {"decoder": "a100-0", "state": "decode", "idle_s": None, "breaks": 0, "break_cause": None, "turns": 0}
+    fresh |= {"kv_tokens": 9000, "cached_share": None}
+    listed = [conversation(311, **held), conversation(312), conversation(313, **fresh)] if rows is None else rows
+    report = {"rows": listed, "open": len(listed), "pinned": 2, "held": 1, "moving": 0, "breaks": 4}
+    return report | {"transfers": 9, "transferred_tokens": 141_200} | changed
+
+
+def cache(instance: str, running: float = 0.4, pinned: float = 0.3, **changed: Any) -> dict[str, Any]:
+    """One instance's KV cache of 400,000 tokens, a tenth of it other cached prefixes."""
+    row = {
+        "instance": instance,
+        "role": "mixed",
+        "capacity_tokens": 400_000,
+        "running_tokens": round(400_000 * running),
+        "pinned_tokens": round(400_000 * pinned),
+        "cached_tokens": 40_000,
+        "free_tokens": round(400_000 * (0.9 - running - pinned)),
+        "reserved_tokens": 280_000,
+        "conversations": 14,
+        "headroom": 6.3,
+        "preemptions": 2,
+        "evicted_tokens": 38_100,
+        "sent": 3,
+        "sent_tokens": 48_000,
+    }
+    return row | changed
+
+
+def kv(**changed: Any) -> dict[str, Any]:
+    """The caches of three instances and two holders."""
+    names = ("h100-0", "a100-0", "l4-0")
+    holders = [
+        {"workflow": 312, "tenant": "support", "instance": "h100-0", "kv_tokens": 18_432, "state": "idle"},
+        {"workflow": 311, "tenant": "analytics", "instance": None, "kv_tokens": 9_216, "state": "held"},
+    ]
+    return {"rows": [cache(name) for name in names], "mean_context_tokens": 15_900.0, "holders": holders} | changed
+
+
+def meter(instance: str, gpu: str = "A40", role: str = "mixed", **changed: Any) -> dict[str, Any]:
+    """One A40's power: 300 W allowed, 105 W at least."""
+    row = {
+        "instance": instance,
+        "role": role,
+        "gpu": gpu,
+        "model": "Qwen3-0.6B" if gpu == "A40" else "Llama-3.1-8B",
+        "gpus": 1,
+        "max_num_seqs": 256,
+        "max_num_batched_tokens": 2048,
+        "power_w": 210.4,
+        "cap_w": None,
+        "lowest_cap_w": 105.0,
+        "tdp_w": 300.0,
+        "idle_w": 77.0,
+        "prefill_j": 3_000.0,
+        "decode_j": 6_000.0,
+        "idle_j": 1_000.0,
+        "tokens": 15_000,
+        "tokens_per_joule": 1.5,
+    }
+    return row | changed
+
+
+def power(rows: list[dict[str, Any]] | None = None, **changed: Any) -> dict[str, Any]:
+    """One prefiller and two decoders."""
+    listed = [meter("a40-0", role="prefill"), meter("a40-1", role="decode"), meter("a40-2", role="decode")]
+    listed = listed if rows is None else rows
+    tiers = []
+    for role in dict.fromkeys(row["role"] for row in listed):
+        mine = [row for row in listed if row["role"] == role]
+        tier = {name: sum(row[name] for row in mine) for name in ("power_w", "prefill_j", "decode_j", "idle_j")}
+        tier |= {"role": role, "instances": len(mine), "tokens_per_joule": 1.5}
+        tier |= {"limit_w": sum(row["cap_w"] or row["tdp_w"] for row in mine)}
+        tier |= {"caps_w": sorted({row["cap_w"] for row in mine if row["cap_w"]})}
+        tiers.append(tier | {"uncapped": sum(row["cap_w"] is None for row in mine)})
+    report = {"rows": listed, "tiers": tiers, "window_s": 300.0, "tokens_per_joule": 61.3}
+    report |= {"tokens_per_joule_idle_billed": 56.1, "joules_per_workflow": 1880.0}
+    return report | {"joules_per_workflow_idle_billed": 2060.0} | changed
+
+
 def detail(at: float, sim_s: float = 10.0, **changed: Any) -> dict[str, Any]:
     """A whole detail document."""
     document = {
@@ -89,6 +213,9 @@ def detail(at: float, sim_s: float = 10.0, **changed: Any) -> dict[str, Any]:
         "ledger": ledger(),
         "active": [active(201, 8.4), active(202, -15.0)],
         "tuning": tuning(),
+        "conversations": conversations(),
+        "kv": kv(),
+        "power": power(),
     }
     return document | changed
 

@@ -13,13 +13,14 @@ FLEET_SAMPLE = (
     "queued",
     "running",
     "power_w",
+    "power_limit_w",
     "slo_debt_s",
     "p95_s",
     "slo_attainment",
     "throughput_wps",
     "tokens_per_joule",
 )
-INSTANCE_SAMPLE = ("queued", "running", "kv_used_fraction", "power_w", "slo_debt_s")
+INSTANCE_SAMPLE = ("queued", "running", "kv_used_fraction", "kv_pinned_fraction", "power_w", "slo_debt_s")
 
 
 def instance(name: str, gpu: str, tdp_w: float, **changed: Any) -> dict[str, Any]:
@@ -30,15 +31,18 @@ def instance(name: str, gpu: str, tdp_w: float, **changed: Any) -> dict[str, Any
         "model": "Llama-3.1-8B",
         "provenance": "estimated" if gpu == "L4" else "measured",
         "simulated": True,
+        "role": "mixed",
         "state": "up",
         "queued": 2,
         "running": 12,
         "max_num_seqs": 256,
         "kv_used_fraction": 0.4567891,
         "kv_cached_fraction": 0.1,
+        "kv_pinned_fraction": 0.0712345,
         "kv_capacity_tokens": 400_000,
         "power_w": tdp_w * 0.512345,
         "power_cap_w": None,
+        "power_limit_w": tdp_w,
         "tdp_w": tdp_w,
         "queued_work_s": 3.2,
         "slo_debt_s": 1.5,
@@ -62,6 +66,7 @@ def snapshot(seq: int = 1, at: float = 1_800_000_000.0, count: int = 3, **change
         "tokens_per_s": 5321.4,
         "tokens_per_joule": 2.4567,
         "power_w": sum(r["power_w"] for r in rows),
+        "power_limit_w": sum(r["power_limit_w"] for r in rows),
         "power_cap_w": None,
         "completed": 120,
         "failed": 0,
@@ -83,6 +88,7 @@ def snapshot(seq: int = 1, at: float = 1_800_000_000.0, count: int = 3, **change
         "policies": ["rr-fcfs", "hexgen", "edf"],
         "alpha": 0.2,
         "load_scale": 1.0,
+        "retention": {"need": "observed", "idle_ttl_s": None},
         "fleet": fleet,
         "instances": rows,
         "tick_ms": 1.2,
@@ -131,9 +137,9 @@ class StandInEngine:
 
     def _decide(self, row: dict[str, Any]) -> dict[str, Any]:
         found = self.settings.get(row["kind"])
-        if row["expected"] is not None and row["expected"] != found:
+        if row["kind"] in self.settings and row["expected"] not in (None, found):
             return {"id": row["id"], "state": "refused", "reason": f"it is {found} by now"}
-        if row["kind"] in self.settings:
+        if row["kind"] in self.settings and row["kind"] in row["payload"]:
             self.settings[row["kind"]] = row["payload"][row["kind"]]
         if self.detail is not None:
             self.detail["tuning"] |= self._tuned(row)

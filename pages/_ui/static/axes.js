@@ -1,6 +1,6 @@
 // Axes, marks and labels of a live chart: everything around the data.
 
-import { axisTime, compact, measure, number } from "./format.js";
+import { axisTime, compact, measure, number, text } from "./format.js";
 import { labels, spread } from "./marks.js";
 import { isLarge, seriesOf, valueAt } from "./series.js";
 
@@ -74,11 +74,18 @@ function sideLabels(charts, chart, size, top) {
   for (const [y, label, colour] of chart.lines(feed)) {
     if (y <= top) entries.push({ value: y, text: `<span style="color:${theme[colour]}">${label} ${number(y)}</span>` });
   }
+  if (chart.limit) entries.push(limitLabel(feed, chart, theme));
   const placed = spread(entries.map((e) => ({ ...e, y: height * (1 - e.value / top) })), height);
   return placed.map((e) => ({
     xref: "paper", yref: "paper", x: 1, y: 1 - e.y / height, xanchor: "left", yanchor: "middle", xshift: 3,
     showarrow: false, text: e.text, font: { size: 11, color: theme.text },
   }));
+}
+
+function limitLabel(feed, chart, theme) {
+  const value = feed.fleet[chart.limit][feed.at.length - 1];
+  const word = feed.static.instances.power_cap_w.some((cap) => cap !== null) ? "caps" : "TDP";
+  return { value: value ?? 0, text: `<span style="color:${theme.amber}">${word} ${text(value, "W")}</span>` };
 }
 
 function stackLabels(charts, chart) {

@@ -3,13 +3,14 @@
 import { Charts } from "./charts.js";
 import { Crosshair } from "./crosshair.js";
 import { plotly } from "./plotly.js";
-import { CHARTS } from "./series.js";
+import { CHARTS, WATTS } from "./series.js";
 import { Strip } from "./strip.js";
 import { gpuColours, themeOf } from "./theme.js";
 
-const SKELETON = `
-  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small>all simulated; est. = cost profile estimated, not measured</small></h2><div></div></section>
-  <div class="hw-charts">${CHARTS.map((c) => `
+const STRIP = `
+  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small>all simulated; est. = cost profile estimated, not measured</small></h2><div></div></section>`;
+const skeleton = (list) => `
+  <div class="hw-charts" data-count="${list.length}">${list.map((c) => `
     <section class="hw-panel" data-testid="chart-${c.key}"><h2>${c.title} <small></small><span class="hw-readout"></span></h2>
       <div class="hw-plot"><div class="hw-node" role="img" aria-label="${c.title}"></div><i class="hw-cross"></i><div class="hw-tip"></div></div>
     </section>`).join("")}
@@ -17,10 +18,12 @@ const SKELETON = `
   <button type="button" class="hw-reset" data-testid="zoom-reset" hidden>Zoomed: back to live</button>`;
 
 export class Board {
-  constructor(root) {
-    root.innerHTML = SKELETON;
+  constructor(root, data) {
+    this.list = data.part === "watts" ? WATTS : CHARTS;
+    const withStrip = this.list === CHARTS;
+    root.innerHTML = (withStrip ? STRIP : "") + skeleton(this.list);
     this.root = root;
-    this.strip = new Strip(root.querySelector(".hw-strip > div"));
+    this.strip = withStrip ? new Strip(root.querySelector(".hw-strip > div")) : null;
     this.nodes = [...root.querySelectorAll(".hw-node")];
     this.subs = [...root.querySelectorAll(".hw-charts small")];
     this.charts = null;
@@ -33,9 +36,9 @@ export class Board {
     this.feed = feed;
     const theme = themeOf(this.root);
     const [byType, colours] = gpuColours(feed.static.instances.gpu, theme);
-    this.strip.render(feed, colours);
-    this.nodes.forEach((node, c) => node.setAttribute("aria-label", `${CHARTS[c].title}, ${CHARTS[c].sub(feed)}`));
-    CHARTS.forEach((chart, c) => { if (this.subs[c].textContent !== chart.sub(feed)) this.subs[c].textContent = chart.sub(feed); });
+    this.strip?.render(feed, colours);
+    this.nodes.forEach((node, c) => node.setAttribute("aria-label", `${this.list[c].title}, ${this.list[c].sub(feed)}`));
+    this.list.forEach((chart, c) => { if (this.subs[c].textContent !== chart.sub(feed)) this.subs[c].textContent = chart.sub(feed); });
     if (!this.charts) this.load();
     else if (full || theme.id !== this.charts.theme?.id) this.charts.draw(feed, theme, byType);
     else this.charts.extend(feed);
@@ -46,7 +49,7 @@ export class Board {
     this.pending = true;
     this.library.then((library) => {
       const reset = this.root.querySelector(".hw-reset");
-      this.charts = new Charts(this.nodes, library, (zoomed) => { reset.hidden = !zoomed; });
+      this.charts = new Charts(this.nodes, this.list, library, (zoomed) => { reset.hidden = !zoomed; });
       this.crosshair = new Crosshair(this.root, this.charts, () => this.feed);
       reset.addEventListener("click", () => this.charts.reset());
       this.render(this.feed, true);

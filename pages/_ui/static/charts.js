@@ -2,18 +2,19 @@
 
 import { axes } from "./axes.js";
 import { axisTime } from "./format.js";
-import { axisStep, CHARTS, seriesOf, valueAt } from "./series.js";
+import { axisStep, seriesOf, valueAt } from "./series.js";
 import { faded, occupancyScale } from "./theme.js";
 
 const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false, responsive: false };
 
 export class Charts {
-  constructor(nodes, plotly, onZoom) {
+  constructor(nodes, list, plotly, onZoom) {
     this.nodes = nodes;
+    this.list = list;
     this.plotly = plotly;
     this.onZoom = onZoom;
     this.zoom = null; // [from, to] in ms while the viewer looks at a part
-    this.steps = CHARTS.map(() => 0);
+    this.steps = this.list.map(() => 0);
     this.ready = false;
   }
 
@@ -35,8 +36,9 @@ export class Charts {
     this.drawnAt = feed.at[feed.at.length - 1];
     this.steps.fill(0);
     const x = feed.at.map(axisTime);
-    CHARTS.forEach((chart, c) => {
+    this.list.forEach((chart, c) => {
       const traces = chart.stacked ? this.grouped.map((s) => this.area(chart, s, x)) : [this.heat(chart, x)];
+      if (chart.limit) traces.push(this.limit(chart, x));
       this.plotly.react(this.nodes[c], traces, this.layout(c), CONFIG);
     });
     if (!this.ready) this.nodes.forEach((node) => this.listen(node));
@@ -49,14 +51,15 @@ export class Charts {
     if (from < 0) return;
     this.drawnAt = feed.at[feed.at.length - 1];
     const rows = feed.at.slice(from).map((_, k) => from + k);
-    CHARTS.forEach((chart, c) => (chart.stacked ? this.extendAreas(chart, c, rows) : this.moveHeat(chart, c)));
+    this.list.forEach((chart, c) => (chart.stacked ? this.extendAreas(chart, c, rows) : this.moveHeat(chart, c)));
   }
 
   extendAreas(chart, c, rows) {
     const node = this.nodes[c];
     const x = rows.map((k) => axisTime(this.feed.at[k]));
     const y = this.grouped.map((s) => rows.map((k) => valueAt(this.feed, chart, s, k)));
-    const index = this.grouped.map((_, i) => i);
+    if (chart.limit) y.push(rows.map((k) => this.feed.fleet[chart.limit][k]));
+    const index = y.map((_, i) => i);
     Object.assign(node.layout, this.layout(c)); // drawn by the same pass as the new rows
     this.plotly.extendTraces(node, { x: index.map(() => x), y }, index, Math.max(420, this.feed.window + 60));
   }
@@ -68,7 +71,7 @@ export class Charts {
 
   /** Axes and labels anew with the data as it is: after a zoom or a change of size. */
   relayout() {
-    CHARTS.forEach((_, c) => this.plotly.relayout(this.nodes[c], this.layout(c)));
+    this.list.forEach((_, c) => this.plotly.relayout(this.nodes[c], this.layout(c)));
   }
 
   reset() {
@@ -100,6 +103,14 @@ export class Charts {
     };
   }
 
+  /** What all together may draw: a step wherever a cap was set. */
+  limit(chart, x) {
+    return {
+      type: "scatter", mode: "lines", x: [...x], y: [...this.feed.fleet[chart.limit]], hoverinfo: "skip",
+      line: { width: 1.4, color: this.theme.amber, dash: "dash", shape: "hv" },
+    };
+  }
+
   /** One row a series, the first on top. */
   heat(chart, x) {
     const { kv_amber: amber, kv_red: red } = this.feed.static.limits;
@@ -114,7 +125,7 @@ export class Charts {
   layout(c) {
     const node = this.nodes[c];
     const size = { width: node.clientWidth, height: node.clientHeight };
-    return axes(this, CHARTS[c], size, this.top(CHARTS[c], c));
+    return axes(this, this.list[c], size, this.top(this.list[c], c));
   }
 
   /** Top of the y axis: grows at once, shrinks only when less than a third is used, so it does not jump. */
@@ -123,7 +134,7 @@ export class Charts {
     let high = 0;
     this.feed.at.forEach((_, k) => {
       const sum = this.grouped.reduce((total, s) => total + (valueAt(this.feed, chart, s, k) ?? 0), 0);
-      high = Math.max(high, sum);
+      high = Math.max(high, sum, (chart.limit && this.feed.fleet[chart.limit][k]) || 0);
     });
     const step = axisStep(high * 1.08, chart.whole);
     if (step > this.steps[c] || high < (this.steps[c] * 4) / 3) this.steps[c] = step;

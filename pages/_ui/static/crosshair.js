@@ -2,7 +2,7 @@
 
 import { axisTime, clock, number, text } from "./format.js";
 import { MARGIN } from "./axes.js";
-import { CHARTS, valueAt } from "./series.js";
+import { valueAt } from "./series.js";
 
 const SHOWN = 8;
 
@@ -36,8 +36,8 @@ export class Crosshair {
     const [line, tip] = [plot.querySelector(".hw-cross"), plot.querySelector(".hw-tip")];
     line.style.display = share >= 0 && share <= 1 ? "block" : "none";
     line.style.transform = `translateX(${x.toFixed(1)}px)`;
-    const values = this.charts.seriesOf(CHARTS[i]).map((s) => [s, valueAt(feed, CHARTS[i], s, k)]).filter(([, v]) => v !== null);
-    this.readouts[i].textContent = `${clock(feed.at[k])}  ${summary(CHARTS[i], values)}`;
+    const values = this.charts.seriesOf(this.charts.list[i]).map((s) => [s, valueAt(feed, this.charts.list[i], s, k)]).filter(([, v]) => v !== null);
+    this.readouts[i].textContent = `${clock(feed.at[k])}  ${summary(this.charts.list[i], values)}`;
     tip.style.display = under ? "block" : "none";
     if (!under) return;
     tip.replaceChildren(...values.sort((a, b) => b[1] - a[1]).slice(0, SHOWN).map(([s, v]) => this.line(s, v)));
@@ -72,7 +72,7 @@ function summary(chart, values) {
 }
 
 /** Index of the row nearest to `ms` on the axis. */
-function nearest(at, ms) {
+export function nearest(at, ms) {
   let low = 0;
   let high = at.length - 1;
   while (high - low > 1) {

@@ -1,14 +1,15 @@
-// Entry of the live component: mounts the head (badge, numbers), the board (instances, charts) or the bar (title,
-// badge) of one feed.
+// Entry of the live component: mounts the head (badge, numbers), the board (instances, charts), the watts, the KV caches
+// or the bar (title, badge) of one feed.
 
 import { Bar } from "./bar.js";
 import { Board } from "./board.js";
 import { Feed } from "./feed.js";
 import { Head } from "./head.js";
+import { Multiples } from "./multiples.js";
 
 const feed = new Feed();
 const mounted = new WeakMap();
-const PARTS = { head: Head, board: Board, bar: Bar };
+const PARTS = { head: Head, board: Board, bar: Bar, watts: Board, multiples: Multiples };
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, [role=combobox], [role=dialog]");

@@ -24,6 +24,14 @@ export const CHARTS = [
   },
 ];
 
+/** The one chart of the page Power: what all draw against what they may draw, over time. */
+export const WATTS = [
+  {
+    key: "watts", title: "Power against caps", column: "power_w", stacked: true, unit: "W", limit: "power_limit_w",
+    sub: (feed) => `W, ${stacking(feed)}; dashed: caps of all together, TDP where there is none`, lines: () => [],
+  },
+];
+
 const stacking = (feed) => (isLarge(feed) ? "stacked by GPU type" : "stacked by instance");
 export const isLarge = (feed) => feed.static.instances.name.length > SINGLE_UP_TO;
 

@@ -24,6 +24,7 @@ export function themeOf(root) {
     amber: read("orange-color", "#EBA93F"),
     red: read("red-color", "#F0673A"),
     font: read("font", "'IBM Plex Sans', system-ui, sans-serif"),
+    violet: gpus[2] ?? GPUS[2],
     fill: read("yellow-color", "#EBA93F"),
     gpus: gpus.length >= 4 ? gpus : GPUS,
     ramp: shades,

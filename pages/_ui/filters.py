@@ -1,0 +1,32 @@
+"""Filters of a page, kept in the URL; a choice stays while what it names comes and goes."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+ALL = "all"
+Choices = Callable[[str], Sequence[str]]
+
+
+def known(field: str, fresh: Sequence[str]) -> list[str]:
+    """All values of a filter that this session has seen, those of `fresh` included."""
+    seen: list[str] = st.session_state.setdefault(f"known_{field}", [ALL])
+    asked = st.query_params.get(field, ALL)
+    values = [*seen, *(v for v in dict.fromkeys([*fresh, asked]) if v not in seen)]
+    st.session_state[f"known_{field}"] = values
+    return values
+
+
+def chosen(fields: Sequence[str], choices: Choices) -> list[str]:
+    """One select box a field, side by side; what is chosen in each."""
+    found = []
+    with st.container(key="filters", horizontal=True, gap="small"):
+        for field in fields:
+            options = known(field, choices(field))
+            found.append(st.selectbox(field.capitalize(), options, key=field, bind="query-params", width=190) or ALL)
+    return found
+
+
+def is_new(fields: Sequence[str], choices: Choices) -> bool:
+    """Whether a value has come up that the boxes do not offer yet."""
+    return any(len(known(field, ())) != len(known(field, choices(field))) for field in fields)
