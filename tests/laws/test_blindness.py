@@ -59,8 +59,8 @@ def check_blind(scene: Scene, outputs: Ints, changed: Ints) -> None:
     at_s = first_observed_s(worlds, changed)
     one, other = (before(world, at_s) for world in worlds)
     assert one.tobytes() == other.tobytes()
-    placed = worlds[0].calls["placed_s"]
-    known = np.flatnonzero((placed >= 0) & (placed < at_s))
+    placed = [world.calls["placed_s"] for world in worlds]  # of the latest placement: a call that moved has two
+    known = np.flatnonzero(np.all([(at >= 0) & (at < at_s) for at in placed], axis=0))
     for name in DECISIONS:
         assert np.array_equal(worlds[0].calls[name][known], worlds[1].calls[name][known]), name
     arrived = worlds[0].workflows["arrival_s"] < at_s
