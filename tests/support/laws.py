@@ -212,7 +212,8 @@ def check_tokens(world: World) -> None:
     computed = instances["prefill_tokens"].sum() + instances["cached_tokens"].sum()
     assert computed >= done["input_tokens"].sum()
     wasted = (calls["cause"] == BY_CLIENT) | ((calls["state"] == REFUSED) & (calls["started_s"] >= 0))
-    if not calls["preemptions"].sum() + instances["sent"].sum() + wasted.sum():
+    prefilled = np.isin(calls["state"], (HELD, TRANSFER))  # elsewhere than where they will be counted
+    if not calls["preemptions"].sum() + instances["sent"].sum() + wasted.sum() + prefilled.sum():
         assert computed == done["input_tokens"].sum()
         assert instances["decode_tokens"].sum() == (done["emitted"] - 1).sum()
 
