@@ -1,6 +1,5 @@
 """`headway sim` and `headway compare`: a trace through the twin, under one policy or several."""
 
-import math
 from typing import Any
 
 import click
@@ -13,25 +12,10 @@ from control.cli.options import (
     number,
     print_table,
     seed_option,
-    together,
     work_options,
 )
+from control.cli.rules import rule_options, taken
 from control.errors import SettingError
-
-rule_options = together(
-    click.option(
-        "--alpha", type=float, default=0.5, show_default=True, help="0 balances the load, 1 takes the fastest GPU."
-    ),
-    click.option("--form", default="paper", show_default=True, help="HexGen-Flow's score: of its paper or artifact."),
-    click.option(
-        "--aging",
-        "aging_s",
-        type=float,
-        default=math.inf,
-        metavar="SECONDS",
-        help="Under least laxity, nobody overtakes a call that waited longer. Absent: off.",
-    ),
-)
 
 
 @click.command()
@@ -41,16 +25,15 @@ rule_options = together(
 @rule_options
 @seed_option
 @as_json
-def sim(
-    fleet_name: str, policy: str, alpha: float, form: str, aging_s: float, seed: int, json_out: bool, **work: Any
-) -> None:
+def sim(fleet_name: str, policy: str, seed: int, json_out: bool, **work: Any) -> None:
     """Run a trace through the simulator under one policy."""
     from control.policy.rules import policy_table
     from control.tuning.run import run
 
-    policy_table(policy, alpha, form, aging_s)
+    rule = taken(work)
+    policy_table(policy, *rule)
     workload, fleet = inputs(fleet_name, seed, work)
-    answer(run(workload, fleet, policy, alpha, seed, form, aging_s), json_out, show_run)
+    answer(run(workload, fleet, policy, seed, *rule), json_out, show_run)
 
 
 def show_run(run: dict[str, Any]) -> None:
@@ -72,6 +55,7 @@ def show_run(run: dict[str, Any]) -> None:
             ["energy", number(run["energy_j"] / 1000.0, "kJ")],
             ["tokens per joule", number(run["tokens_per_joule"], "tok/J")],
             ["preemptions", f"{run['preemptions']:,}"],
+            *([["KV transfers", f"{run['kv_transfers']:,}"]] if run["kv_transfers"] else []),
         ]
     )
 
@@ -94,9 +78,7 @@ def percent(share: float | None) -> float | None:
 @rule_options
 @click.option("--seeds", type=int, default=1, show_default=True, help="Runs per policy, seeds 0, 1, ...")
 @as_json
-def compare(
-    fleet_name: str, policies: str, alpha: float, form: str, aging_s: float, seeds: int, json_out: bool, **work: Any
-) -> None:
+def compare(fleet_name: str, policies: str, seeds: int, json_out: bool, **work: Any) -> None:
     """Run a trace under several policies, on the same arrivals and chances."""
     from control.policy.rules import policy_table
     from control.tuning.run import ratios, run
@@ -104,14 +86,15 @@ def compare(
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if not names:
         raise SettingError("--policies is empty: expected names separated by commas")
+    rule = taken(work)
     for name in names:
-        policy_table(name, alpha, form, aging_s)
+        policy_table(name, *rule)
     if seeds < 1:
         raise SettingError(f"--seeds = {seeds}: expected a whole number >= 1")
     runs: list[dict[str, Any]] = []
     for seed in range(seeds):
         workload, fleet = inputs(fleet_name, seed, work)
-        runs += [run(workload, fleet, name, alpha, seed, form, aging_s) for name in names]
+        runs += [run(workload, fleet, name, seed, *rule) for name in names]
         if not json_out and seeds > 1:
             click.echo(f"seed {seed + 1} of {seeds} done", err=True)
     answer({"runs": runs, "ratios": ratios(runs)}, json_out, show_ratios)

@@ -26,6 +26,9 @@ def summary(workflows: Table, calls: Table, instances: Table, names: Sequence[st
         "tokens_per_joule_idle_billed": tokens_per_joule(calls, instances, idle_billed=True),
         "energy_j": energy_j(instances),
         "preemptions": int(instances["preemptions"].sum()),
+        "kv_transfers": int(instances["sent"].sum()),
+        "kv_transfer_tokens": int(instances["sent_tokens"].sum()),
+        "kv_evicted_tokens": int((instances["evicted_blocks"] * instances["block_size"]).sum()),
         "kv_peak_fraction": float((instances["kv_peak"] / instances["blocks"]).max()),
         "per_instance": [one_instance(row, name) for row, name in zip(instances, names, strict=True)],
     }

@@ -17,7 +17,7 @@ class Conversations(NamedTuple):
 
     need: str = "observed"  # KV a decoder must have free: what is seen, or the peak to come ("oracle")
     router: str = "injected"  # how AMPD routes later turns: wrong by chance, or by slack ("slack")
-    error: float = 0.0  # share of wrong turns, or relative error of predicted lengths
+    error: float = 0.1  # share of wrong turns, or relative error of predicted lengths
     idle_ttl_s: float = math.inf  # an idle context is dropped after so long, s; inf: never
 
 

@@ -9,6 +9,8 @@ from control.metrics.summary import summary
 from control.model.fleet import Fleet
 from control.model.hardware import profile
 from control.model.workload import Workload
+from control.policy.codes import CONVERSATION_POLICIES
+from control.policy.rules import USUAL, Conversations
 from control.twin.simulate import simulate
 
 
@@ -16,29 +18,39 @@ def run(
     workload: Workload,
     fleet: Fleet,
     policy: str,
-    alpha: float,
     seed: int,
+    alpha: float = 0.5,
     form: str = "paper",
     aging_s: float = math.inf,
+    conversations: Conversations = USUAL,
 ) -> dict[str, Any]:
     """Simulate an arranged `workload` on `fleet`; figures as in metrics.summary, with what was run.
 
-    `form` and `aging_s` are those of pack.build_world; an aging that is off reads None in the figures. wall_s and
-    cpu_s (s) time the simulation alone.
+    The rules are those of pack.build_world; an aging that is off reads None in the figures. wall_s and cpu_s (s) time
+    the simulation alone.
 
     Raises:
         SettingError: an unknown policy or form, alpha or aging out of bounds.
     """
     wall_s, cpu_s = time.perf_counter(), time.process_time()
-    world = simulate(workload, fleet, policy, alpha, form=form, aging_s=aging_s)
+    world = simulate(workload, fleet, policy, alpha, form=form, aging_s=aging_s, conversations=conversations)
     wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
     figures = summary(world.workflows, world.calls, world.instances, [spec.name for spec in fleet.instances])
     for entry, spec in zip(figures["per_instance"], fleet.instances, strict=True):
         found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
         entry |= {"gpu": spec.gpu, "model": spec.model, "provenance": found.provenance}
     rule = {"policy": policy, "alpha": alpha, "form": form, "aging_s": aging_s if math.isfinite(aging_s) else None}
+    rule |= conversation_settings(policy, conversations)
     head = {"seed": seed, "fleet": fleet.name, "trace": workload.name}
     return {**rule, **head, **figures, "events": int(world.clock[0]["events"]), "wall_s": wall_s, "cpu_s": cpu_s}
+
+
+def conversation_settings(policy: str, settings: Conversations) -> dict[str, Any]:
+    """What of the conversations' settings applies to a policy; a limit that is off reads None."""
+    if policy not in CONVERSATION_POLICIES:
+        return {}
+    kept = {"need": settings.need, "idle_ttl_s": settings.idle_ttl_s if math.isfinite(settings.idle_ttl_s) else None}
+    return kept | ({"router": settings.router, "error": 100.0 * settings.error} if policy == "ampd" else {})
 
 
 def ratios(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:

@@ -193,3 +193,37 @@ def test_figures_for_people_have_their_units(headway: Headway) -> None:
     assert (code, err) == (0, "")
     for unit in (" s\n", " %\n", "workflows/s", "kJ", "tok/J"):
         assert unit in out
+
+
+@pytest.mark.parametrize(
+    "policy", ["conserve", "ampd", "collocated", "full-disagg", "session-affinity", "prefix-affinity"]
+)
+def test_every_conversation_policy_runs_on_two_tiers(headway: Headway, policy: str) -> None:
+    fleet = ("--fleet", "conserve-a40", "--trace", "agents", "--workflows", "10", "--rate", "0.2")
+    code, out, _ = headway("sim", *fleet, "--policy", policy, "--need", "oracle", "--idle-ttl", "30", "--json")
+    run = object_of(out)
+    assert code == 0
+    assert run["completed"] + run["refused"] + run["cancelled"] == run["calls"]
+    assert (run["need"], run["idle_ttl_s"]) == ("oracle", 30.0)
+    assert (run["kv_transfers"] > 0) == (policy in ("conserve", "ampd", "full-disagg"))
+    assert run.get("error") == (10.0 if policy == "ampd" else None)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "accepted"),
+    [
+        ("--need", "guessed", "need = 'guessed': expected one of observed, oracle"),
+        ("--router", "best", "router = 'best': expected one of injected, slack"),
+        ("--error", "101", "error = 1.01: expected a share from 0 to 1"),
+        ("--error", "nan", "error = nan: expected a share from 0 to 1"),
+        ("--idle-ttl", "0", "idle_ttl_s = 0.0: expected a number of seconds > 0"),
+        ("--idle-ttl", "nan", "idle_ttl_s = nan: expected a number of seconds > 0"),
+    ],
+)
+def test_settings_of_conversations_out_of_bounds_are_refused(
+    headway: Headway, option: str, value: str, accepted: str
+) -> None:
+    code, out, err = headway("sim", "--trace", "agents", "--policy", "ampd", option, value)
+    assert (code, out) == (2, "")
+    assert accepted in err
+    assert err.count("\n") == 1

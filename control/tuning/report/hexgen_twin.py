@@ -74,7 +74,7 @@ def cost_source(fleet: Fleet) -> Row:
 
 def over_seeds(works: Sequence[Workload], fleet: Fleet, variant: Variant) -> Row:
     """One policy on the arrivals of every seed: the spread of each figure, and workflows that did not end well."""
-    runs = [run(work, fleet, variant.policy, variant.alpha, seed) for seed, work in enumerate(works)]
+    runs = [run(work, fleet, variant.policy, seed, variant.alpha) for seed, work in enumerate(works)]
     return {
         **variant._asdict(),
         **{figure.key: spread([one[figure.key] for one in runs]) for figure in FIGURES},
