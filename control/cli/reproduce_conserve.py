@@ -15,11 +15,19 @@ if TYPE_CHECKING:
     from control.tuning.conserve_setup import Caps
 
 ERROR_STEP = 5.0  # per cent, of a range
+MOST_TURNS = 1000
+RATES = (1e-6, 1e6)  # conversations/s
 
 
 @click.command("conserve")
 @click.option("--trace", "trace_path", help="Conversations (CSV). Absent: generated ones of the same kind.")
-@click.option("--turns", type=int, default=5, show_default=True, help="Leading turns of each conversation.")
+@click.option(
+    "--turns",
+    type=click.IntRange(1, MOST_TURNS),
+    default=5,
+    show_default=True,
+    help="Leading turns of each conversation.",
+)
 @click.option("--rates", default="0.5,0.75,1,1.25,1.5,1.634", show_default=True, help="Conversations per second.")
 @click.option("--caps", default="300/300,300/200", show_default=True, help="W of the prefiller / of the decoders.")
 @click.option(
@@ -47,7 +55,7 @@ def conserve(
     for pair in setup.caps:
         check_caps(pair)
     work = read_conversations(trace_path, turns, seed)
-    coding = read_coding_work(coding_path) if coding_path else None
+    coding = None if coding_path is None else read_coding_work(coding_path)
     say_if_cold()
     result = reproduce_conserve(work, setup)
     if coding is not None:
@@ -76,8 +84,11 @@ def rates_of(text: str) -> list[float]:
     """Rates in conversations/s. Raises SettingError."""
     values = numbers("--rates", text)
     for value in values:
-        if not (math.isfinite(value) and value > 0.0):
-            raise SettingError(f"--rates = {text!r}: {value:g} is no rate: expected numbers > 0, conversations/s")
+        if not RATES[0] <= value <= RATES[1]:
+            low, high = RATES
+            raise SettingError(
+                f"--rates = {text!r}: {value:g}: expected numbers from {low:g} to {high:g} conversations/s"
+            )
     return values
 
 
@@ -97,18 +108,25 @@ def caps_of(text: str) -> "list[Caps]":
 
 
 def errors_of(text: str) -> list[float]:
-    """Shares of wrong turns in per cent; A..B stands for A, A + 5 ... B. Raises SettingError."""
+    """Shares of wrong turns in per cent; A..B stands for A, A + 5 ... and B. Raises SettingError."""
     values: list[float] = []
     for part in text.split(","):
-        ends = numbers("--error", ",".join(part.split(".."))) if ".." in part else []
-        if len(ends) == 2 and ends[0] < ends[1]:
-            steps = int((ends[1] - ends[0]) / ERROR_STEP)
-            values += [ends[0] + ERROR_STEP * k for k in range(steps + 1)]
-        elif part.strip():
-            values += numbers("--error", part)
+        ends = [per_cent(end, text) for end in part.split("..")] if part.strip() else []
+        if len(ends) > 2 or ends != sorted(ends):
+            raise SettingError(f"--error = {text!r}: {part!r} is no range: expected two per cents, as 0..50")
+        steps = math.ceil((ends[-1] - ends[0]) / ERROR_STEP) if ends else 0
+        values += [min(ends[0] + ERROR_STEP * k, ends[-1]) for k in range(steps + 1)] if ends else []
     if not values:
         raise SettingError(f"--error = {text!r}: expected per cents, as 10, 0,10,20 or 0..50")
-    for value in values:
-        if not 0.0 <= value <= 100.0:
-            raise SettingError(f"--error = {text!r}: {value:g} is out of bounds: expected 0 to 100 per cent")
     return list(dict.fromkeys(values))
+
+
+def per_cent(part: str, text: str) -> float:
+    """One per cent out of the `text` of --error. Raises SettingError."""
+    try:
+        value = float(part)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value <= 100.0:
+        raise SettingError(f"--error = {text!r}: {part.strip()!r}: expected per cents from 0 to 100, as 10 or 0..50")
+    return value

@@ -76,7 +76,8 @@ def conversations(live: Live, talks: Talks) -> Row:
     """The conversations, those held first, then those that lost their KV, then by the KV they hold; and totals."""
     world = live.world
     held = world.calls["state"][talks.latest] == HELD
-    order = np.lexsort((-talks.kv_tokens, -talks.pins["breaks"], ~held))[:MOST_ROWS]
+    lost = talks.pins["breaks"] + (talks.pins["lost_cause"] >= 0)
+    order = np.lexsort((-talks.kv_tokens, -lost, ~held))[:MOST_ROWS]
     return {
         "rows": [conversation(live, talks, int(k)) for k in order],
         "open": len(talks.keys),
@@ -98,6 +99,8 @@ def conversation(live: Live, talks: Talks, k: int) -> Row:
     size = int(world.instances[pinned_to]["block_size"]) if pinned_to >= 0 else 0
     first_s = max(float(pin["first_token_s"]), float(latest["first_token_s"]))
     idle = not talks.is_turn[k] and pin["last_s"] >= 0.0
+    lost = int(pin["lost_cause"])  # its next turn will count it
+    cause = lost if lost >= 0 else int(pin["break_cause"])
     return {
         "workflow": int(workflow["id"]),
         "tenant": live.names[1][int(workflow["tenant"])],
@@ -111,8 +114,9 @@ def conversation(live: Live, talks: Talks, k: int) -> Row:
         "of_turns": int(workflow["n_calls"]),
         "cached_share": float(pin["cached_tokens"] / pin["input_tokens"]) if pin["input_tokens"] > 0 else None,
         "ttfet_s": round(first_s - float(workflow["arrival_s"]), 3) if first_s >= 0.0 else None,
-        "breaks": int(pin["breaks"]),
-        "break_cause": BREAKS[int(pin["break_cause"])] if pin["break_cause"] >= 0 else None,
+        "breaks": int(pin["breaks"]) + (lost >= 0),
+        "break_cause": BREAKS[cause] if cause >= 0 else None,
+        "recomputed_tokens": int(pin["recomputed"]),
         "moved": int(pin["sent"]),
         "elapsed_s": round(live.now_s - float(workflow["arrival_s"]), 3),
         "turn_rows": turns(live, int(talks.keys[k]), workflow),

@@ -6,7 +6,7 @@ import numpy as np
 
 from control.engine.conversations import Talks
 from control.engine.state import Live
-from control.policy.codes import CALL_STATES, COLLOCATED, PREFILL_ROLE, ROLES
+from control.policy.codes import CALL_STATES, COLLOCATED, PREFILL_ROLE, ROLES, UP
 from control.policy.tables import Ints, Table
 from control.twin.world import World
 
@@ -43,12 +43,12 @@ def cache(live: Live, i: int, view: Any, pinned: int, mean_tokens: float | None)
     """One instance's KV cache, tokens, and how many more conversations of mean size it has room for.
 
     Room is what is not set aside under policies that set KV aside for conversations, else what no running call uses;
-    the prefill tier keeps none.
+    the prefill tier keeps none, nor does an instance that is down or drains.
     """
     row, spec = live.world.instances[i], live.fleet.instances[i]
     size, places = int(row["block_size"]), int(live.world.policy[0]["dispatch"]) >= COLLOCATED
     room = int(row["blocks"]) - (int(row["reserved"]) if places else int(view["used_blocks"]))
-    keeps = places is False or int(row["role"]) != PREFILL_ROLE
+    keeps = int(row["state"]) == UP and (places is False or int(row["role"]) != PREFILL_ROLE)
     return {
         "instance": spec.name,
         "role": ROLES[int(row["role"])],

@@ -58,7 +58,11 @@ def named_caps(specs: Sequence[InstanceSpec], caps: Any) -> dict[int, Any]:
     """
     if not isinstance(caps, Mapping) or not caps:
         raise SettingError(f"caps = {caps!r:.80}: expected W per GPU by instance")
-    return {rows_of(specs, str(name))[0]: cap for name, cap in caps.items()}
+    names = [spec.name for spec in specs]
+    for name in caps:
+        if name not in names:
+            raise SettingError(f"caps: {name!r:.80} is no instance: expected some of {', '.join(names)}")
+    return {names.index(name): cap for name, cap in caps.items()}
 
 
 def rows_of(specs: Sequence[InstanceSpec], target: str) -> list[int]:

@@ -95,7 +95,8 @@ INSTANCE_LOST: Final = 0  # its decoder failed or drained
 EVICTED: Final = 1  # other contexts needed the blocks
 EXPIRED: Final = 2  # idle for longer than the retention limit
 COMPACTED: Final = 3  # its own turn shrank the context
-BREAKS: Final = ("instance_lost", "evicted", "expired", "compacted")
+UNFIT: Final = 4  # its instance may not decode it any more: another policy, or the context limit
+BREAKS: Final = ("instance_lost", "evicted", "expired", "compacted", "unfit")
 
 # What is done to a world from outside.
 FAIL: Final = 0

@@ -128,6 +128,11 @@ def _broke(row: Mapping[str, Any]) -> str:
     return f"broke {times}, last because {BREAKS.get(row['break_cause'], row['break_cause'])}"
 
 
+def _again(row: Mapping[str, Any]) -> str:
+    """What the breaks of a conversation have cost so far, in words."""
+    return f"{number(row.get('recomputed_tokens', 0))} tokens of its history computed again"
+
+
 def _row(row: Mapping[str, Any]) -> list[Cell]:
     cause = row["break_cause"]
     home = f"{row['decoder']}{'' if row['pinned'] else ' ·'}" if row["decoder"] else NOWHERE
@@ -142,7 +147,7 @@ def _row(row: Mapping[str, Any]) -> list[Cell]:
         Cell(f"{number(row['turns'])} of {number(row['of_turns'])}", "num"),
         share(row["cached_share"]),
         duration(row["ttfet_s"]),
-        Cell(f"✕ {number(row['breaks'])}", "num late") if row["breaks"] else Cell("0", "num muted"),
+        Cell(f"✕ {number(row['breaks'])}", "num late", hint=_again(row)) if row["breaks"] else Cell("0", "num muted"),
         Cell(str(cause).replace("_", " "), hint=BREAKS.get(cause, "")) if cause else Cell("", "muted"),
         count(row["moved"]),
     ]

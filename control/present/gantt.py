@@ -32,6 +32,7 @@ BREAKS = {
     "evicted": "others needed the blocks",
     "expired": "idle for longer than allowed",
     "compacted": "its own turn shrank the context",
+    "unfit": "another policy or the context limit took it off its decoder",
 }
 #: States of a call that ran to its end.
 ENDED = ("completed", "done")

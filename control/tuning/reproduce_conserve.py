@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from control.errors import SettingError
 from control.metrics.conversations import (
     SLO_FACTOR,
     Times,
@@ -61,6 +62,10 @@ def reproduce_conserve(work: Workload, setup: Setup) -> dict[str, Any]:
     for caps in setup.caps:
         check_caps(caps)
     alone = standalone(work)
+    if not np.isfinite(alone.ttfet_s).any():
+        raise SettingError(
+            f"{work.name}: none of its conversations runs to its end on these engines; contexts too long?"
+        )
     runs = [
         run_conserve(work, alone, policy, convention, caps=caps, rate=rate, error=error, seed=setup.seed)
         for convention in (PAPER, SERVICE)
@@ -79,7 +84,7 @@ def reproduce_conserve(work: Workload, setup: Setup) -> dict[str, Any]:
         "standalone": {
             "ttfet_mean_s": float(np.nanmean(alone.ttfet_s)),
             "e2e_mean_s": float(np.nanmean(alone.e2e_s)),
-            "tbt_mean_s": float(np.nanmean(alone.tbt_s)),
+            "tbt_mean_s": float(np.nanmean(alone.tbt_s)) if np.isfinite(alone.tbt_s).any() else None,
         },
         "runs": runs,
         "reference": list(compared(work, setup, runs)),

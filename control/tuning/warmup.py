@@ -1,23 +1,36 @@
 """Have every kernel compiled and loaded by running a tiny world through each."""
 
+import numpy as np
+
 from control.jit import is_warm
 from control.model.fleet import load_fleet
 from control.model.hexgen_profile import linear_fits
+from control.policy.urgency import urgency_s
 from control.twin.artifact import replay
 from control.twin.artifact_build import build_artifact
+from control.twin.batching import cut_run
+from control.twin.conversations import retry_held
 from control.twin.failures import kill, revive
+from control.twin.heap import schedule, unschedule
 from control.twin.kernel import advance, settle_energy
+from control.twin.observe import VIEW, view_all
 from control.twin.pack import build_world
 from control.workload.generate import generate
 
 
 def warm_up() -> None:
-    """Compile (first time) or load every kernel that the live engine and runs of the twin call."""
+    """Compile (first time) or load every kernel that the live engine and runs of the twin call, the small ones too."""
     world = build_world(generate("text2sql", 2, 0), load_fleet("demo-mixed"), "hexgen", journal=True)
     advance(world, 1.0)
     kill(world, 0)
     revive(world, 0)
     settle_energy(world)
+    retry_held(world)
+    cut_run(world, 0, 1.0)
+    view_all(world, 1.0, np.zeros(len(world.instances), VIEW))
+    schedule(world.expiries, 0, 1.0)
+    unschedule(world.expiries, 0)
+    urgency_s(world.calls[0], 1.0)
 
 
 def warm_up_replay() -> None:

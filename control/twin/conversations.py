@@ -20,6 +20,8 @@ from control.policy.codes import (
     INSTANCE_LOST,
     SENT,
     TRANSFER,
+    UNFIT,
+    UP,
 )
 from control.policy.cost import decode_alone_s, exec_s, prefill_alone_s
 from control.policy.dispatch import best_instance
@@ -233,7 +235,7 @@ def place_conversation(world: World, c: int) -> bool:
     call, policy, tokens = world.calls[c], world.policy[0], context_tokens(world, c)
     home = pinned_to(world, c)
     if home >= 0 and not may_decode(policy, world.instances[home], tokens):
-        lose_pin(world, pin_row(world, c), INSTANCE_LOST)
+        lose_pin(world, pin_row(world, c), UNFIT if world.instances[home]["state"] == UP else INSTANCE_LOST)
         home = -1
     begin_turn(world, c)
     if home >= 0:

@@ -3,7 +3,7 @@
 import math
 
 from control.jit import compiled, compiled_apart
-from control.policy.codes import INSTANCE_LOST, PREFIX, SESSION
+from control.policy.codes import INSTANCE_LOST, PREFIX, SESSION, UNFIT, UP
 from control.policy.dispatch import best_instance, estimate_all, score_all
 from control.policy.eligible import count_eligible
 from control.policy.placement import places_conversations
@@ -38,7 +38,7 @@ def seek_home(world: World, c: int) -> None:
     """A conversation whose instance may not take its next turn call `c` is pinned there no more."""
     home = pinned_to(world, c)
     if home >= 0 and world.t_comp_s[home] == math.inf:
-        lose_pin(world, pin_row(world, c), INSTANCE_LOST)
+        lose_pin(world, pin_row(world, c), UNFIT if world.instances[home]["state"] == UP else INSTANCE_LOST)
     begin_turn(world, c)
 
 

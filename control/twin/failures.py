@@ -20,6 +20,7 @@ from control.policy.codes import (
     PREFILL,
     SWITCH_POLICY,
     TRANSFER,
+    UNFIT,
     UP,
     WAITING,
 )
@@ -33,7 +34,7 @@ from control.twin.heap import unschedule
 from control.twin.held import let_in
 from control.twin.kv import clear_kv, preempt_kv
 from control.twin.phases import end_phase, lose_all
-from control.twin.pins import context_tokens, lose_pin, release_call, release_pin
+from control.twin.pins import context_tokens, lose_pin, release_call
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.prefixes import drop_prefix
 from control.twin.queue import push_front, remove
@@ -222,7 +223,7 @@ def switch_policy(world: World, dispatch: int, queue: int) -> None:
     world.policy[0]["queue"] = queue
     if not pins(world.policy[0]):
         for s in range(len(world.pins)):
-            release_pin(world, s)
+            lose_pin(world, s, UNFIT)
     if not hands_over(world.policy[0]):
         for c in range(len(world.calls)):
             stay(world, c)

@@ -169,3 +169,13 @@ def test_a_restart_keeps_the_caps(talks: Driven, at_once: bool) -> None:
         engine.run(180.0)
     assert fork(twin.live.world).calls.tobytes() == talks.live.world.calls.tobytes()
     assert twin.live.world.instances.tobytes() == talks.live.world.instances.tobytes()
+
+
+def test_caps_by_instance_take_names_of_instances_alone(talks: Driven) -> None:
+    """A tier among them would cap one of its instances and look applied."""
+    before = caps_of(talks.live.fleet)
+    for caps in ({"all": 200.0}, {"decode": 200.0}, {"nobody": 200.0}):
+        outcome = obey(talks.live, {"kind": "power_caps", "payload": {"caps": caps}, "expected": None})
+        assert not outcome.applied
+        assert "is no instance: expected some of a40-0" in outcome.reason
+    assert caps_of(talks.live.fleet) == before

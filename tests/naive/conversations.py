@@ -10,6 +10,7 @@ from control.policy.codes import (
     INSTANCE_LOST,
     PREFILL_ROLE,
     TRANSFER,
+    UNFIT,
     UP,
 )
 from tests.naive import batch, cache, dispatch, pins
@@ -27,7 +28,7 @@ class Conversing(Placing):
             self.place_alone(call)
             return
         if call.home not in self.decoders(call.context):
-            pins.lose(call.conversation, INSTANCE_LOST)
+            pins.lose(call.conversation, UNFIT if call.home is not None and call.home.state == UP else INSTANCE_LOST)
         pins.begin_turn(self.rules, call)
         if call.home is not None:
             if not self.goes_back(call, call.home):

@@ -12,6 +12,7 @@ from control.policy.codes import (
     NO_CAUSE,
     PREFILL,
     TRANSFER,
+    UNFIT,
     UP,
     WAITING,
     PolicyCodes,
@@ -129,7 +130,7 @@ class Disturbed(NaiveTwin):
         self.rules.dispatch, self.rules.queue = codes
         if not self.rules.pins:
             for conversation in self.conversations:
-                pins.unpin(conversation)
+                pins.lose(conversation, UNFIT)
         if not self.rules.hands_over:
             for call in self.calls:
                 self.stay(call)

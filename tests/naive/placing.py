@@ -9,6 +9,8 @@ from control.policy.codes import (
     REFUSED,
     SESSION,
     TOO_LONG,
+    UNFIT,
+    UP,
     WAITING,
 )
 from control.twin.world import World
@@ -75,7 +77,9 @@ class Placing:
             return
         if self.rules.dispatch == SESSION:
             if call.home not in able:
-                pins.lose(call.conversation, INSTANCE_LOST)
+                pins.lose(
+                    call.conversation, UNFIT if call.home is not None and call.home.state == UP else INSTANCE_LOST
+                )
             pins.begin_turn(self.rules, call)
         instance = dispatch.choose(self.rules, self.instances, call, self.steps, self.rotation)
         if self.rules.dispatch == SESSION and call.conversation is not None and call.home is not instance:

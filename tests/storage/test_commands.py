@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from control.errors import SettingError
 from storage import commands
@@ -123,3 +124,11 @@ def test_the_engine_notices_a_command_from_another_process_and_only_then(url: st
     assert after != before
     assert commands.changed(store) == after
     dashboard.close()
+
+
+def test_a_payload_that_is_no_json_stops_nobody(store: Store) -> None:
+    """A foreign hand may write anything: the engine is shown the text, and refuses it."""
+    number = commands.submit(store, "pause", {}, "cli")
+    with store.writing() as connection:
+        connection.execute(sa.text("UPDATE command SET payload = '{\"tier\": NaN}' WHERE id = :id"), {"id": number})
+    assert [row["payload"] for row in commands.pending(store)] == ['{"tier": NaN}']

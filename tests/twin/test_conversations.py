@@ -266,7 +266,7 @@ def test_ampd_that_always_errs_sends_every_later_turn_back() -> None:
 
 
 def test_ampd_without_error_is_conserve() -> None:
-    worlds = [ended(build(Flow(0.0, turns(*FIVE)), policy=policy)) for policy in ("ampd", "conserve")]
+    worlds = [ended(build(Flow(0.0, turns(*FIVE)), policy=policy, error=0.0)) for policy in ("ampd", "conserve")]
     assert (worlds[0].calls == worlds[1].calls).all()
 
 
