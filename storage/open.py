@@ -148,7 +148,7 @@ def _to_json(value: Any) -> str:
 
 
 def _from_json(value: Any) -> Any:
-    """SQLite keeps a bare JSON number as a number, not as its text. What is no JSON, from a foreign hand, stays text."""
+    """SQLite keeps a bare JSON number as a number, not as its text. What is no JSON stays text."""
     try:
         return value if isinstance(value, int | float) else orjson.loads(value)
     except orjson.JSONDecodeError:

@@ -23,7 +23,7 @@ RATES = (1e-6, 1e6)  # conversations/s
 @click.option("--trace", "trace_path", help="Conversations (CSV). Absent: generated ones of the same kind.")
 @click.option(
     "--turns",
-    type=click.IntRange(1, MOST_TURNS),
+    type=int,
     default=5,
     show_default=True,
     help="Leading turns of each conversation.",
@@ -51,6 +51,8 @@ def conserve(
     from control.tuning.reproduce_coding import read_coding_work, reproduce_coding
     from control.tuning.reproduce_conserve import Setup, reproduce_conserve
 
+    if not 1 <= turns <= MOST_TURNS:
+        raise SettingError(f"--turns = {turns}: expected a whole number from 1 to {MOST_TURNS}")
     setup = Setup(rates_of(rates), caps_of(caps), errors_of(errors), turns, seed)
     for pair in setup.caps:
         check_caps(pair)
