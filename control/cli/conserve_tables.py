@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from control.cli.options import number, print_table
+from control.tuning.report.conserve_text import misses
 
 Run = dict[str, Any]
 
@@ -34,6 +35,8 @@ def show_conserve(result: dict[str, Any]) -> None:
             print_table([sweep_head(reference), *(sweep_line(run, reference) for run in sweep)])
     if "coding" in result:
         show_coding(result["coding"])
+    if missed := misses(result["reference"]):
+        click.echo("\n" + "\n".join(missed))
     for problem in result["problems"]:
         click.echo(f"note: {problem}")
 

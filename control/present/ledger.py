@@ -96,11 +96,19 @@ def listed(detail: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: 
     return Table(heads, (active + [_ended(r, causes) for r in rows])[:limit])
 
 
+_CAUSES = {
+    "too_long": "context too long for every instance",
+    "no_instance": "no instance was up",
+    "workflow_ended": "its workflow had ended",
+    "by_client": "given up by the client",
+}
+
+
 def facts(row: Mapping[str, Any]) -> str:
     """An ended workflow in one line."""
     late = _late(row)
     fate = f"late by {duration(late).text}" if late is not None and late > 0 else "within its SLO"
-    cause = f" ({row['cause']})" if row.get("cause") else ""
+    cause = f" ({_CAUSES.get(row['cause'], row['cause'])})" if row.get("cause") else ""
     is_done = row["latency_s"] is not None and row["state"] != "cancelled"
     slo = f", SLO {duration(row['slo_s']).text}, {fate}" if is_done else ""
     return f"{row['kind']} of {row['tenant']}, {_STATES.get(row['state'], row['state'])}{cause}{slo}"

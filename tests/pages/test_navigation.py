@@ -183,6 +183,7 @@ def test_a_mode_and_a_run_are_asked_for_and_taken(base: str, page: Page, engine_
     assert [row["kind"] for row in commands.recent(engine_store, 9)] == ["tune", "tuning_mode"]
 
 
+@pytest.mark.slow
 def test_who_holds_most_is_followed_to_its_turns_and_its_workflow(base: str, page: Page) -> None:
     page.goto(f"{base}/kv")
     expect(page.locator(".hw-multiple")).to_have_count(3, timeout=PATIENCE_MS)
@@ -196,6 +197,7 @@ def test_who_holds_most_is_followed_to_its_turns_and_its_workflow(base: str, pag
     assert page.evaluate("window.stillTheSamePage") is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kv", "power"])
 def test_live_pictures_jump_nowhere(base: str, page: Page, name: str) -> None:
     page.goto(f"{base}/{name}")

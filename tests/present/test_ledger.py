@@ -64,7 +64,7 @@ def test_a_refused_workflow_has_no_times_and_no_ledger() -> None:
     cells = ledger.listed(details.detail(0.0, active=[]), [row], 1).rows[0]
     assert texts(cells)[1] == "✕ refused"
     assert texts(cells)[4:] == ["–", "38 s", "–", "–", "–"]
-    assert ledger.facts(row) == "text2sql of support, ✕ refused (too_long)"
+    assert ledger.facts(row) == "text2sql of support, ✕ refused (context too long for every instance)"
     assert ledger.check(row) is None
 
 

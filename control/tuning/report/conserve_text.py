@@ -204,16 +204,22 @@ def service_section(part: Row) -> Section:
 def misses_section(part: Row) -> Section:
     """Figures of the paper that ours miss by more than TOLERANCE, violations by more than POINTS."""
     title = "What of ConServe is not reproduced"
-    known = {tuple(row[key] for key in KEYS): row for row in (*part["reference"], *part["sweep"]["reference"])}
-    compared = [row for row in known.values() if row["rate"] is not None and row["ours"] is not None]
-    if not compared:
+    missed = misses([*part["reference"], *part["sweep"]["reference"]])
+    if not missed:
         return Section(3, title, (NO_REFERENCE,))
+    return Section(3, title, (bullets(missed), "As far as we know why:", bullets(CAUSES)))
+
+
+def misses(reference: Sequence[Row]) -> list[str]:
+    """How many of the figures beside the paper's are off, then each of these; nothing where there are none."""
+    known = {tuple(row[key] for key in KEYS): row for row in reference}
+    compared = [row for row in known.values() if row["rate"] is not None and row["ours"] is not None]
     far = [row for row in compared if is_far(row)]
     count = (
         f"Figures off the paper's by more than {100 * TOLERANCE:g} %, violations by more than {POINTS:g} points: "
         f"{len(far)} of {len(compared)}."
     )
-    return Section(3, title, (bullets([count, *(_far(row) for row in far)]), "As far as we know why:", bullets(CAUSES)))
+    return [count, *(_far(row) for row in far)] if compared else []
 
 
 #: What the differences come from, where that is known.
