@@ -48,7 +48,7 @@ def reuses_context(policy: Record) -> bool:
 
 
 @compiled
-def blocks_of(tokens: int, block_size: int) -> int:
+def blocks_for(tokens: int, block_size: int) -> int:
     """KV blocks that hold `tokens` tokens."""
     return (tokens + block_size - 1) // block_size
 
@@ -60,7 +60,7 @@ def needed_blocks(policy: Record, instance: Record, context: int, peak: int) -> 
     `context` is what it holds now, `peak` the most it will ever hold, which only the oracle need looks at.
     """
     tokens = peak if policy["need"] == ORACLE else context
-    return min(blocks_of(tokens, instance["block_size"]), instance["blocks"])
+    return min(blocks_for(tokens, instance["block_size"]), instance["blocks"])
 
 
 @compiled

@@ -11,13 +11,13 @@ from control.jit import compiled, compiled_apart
 from control.policy.codes import DECODE, DECODING, IDLE, IN_PREEMPTION, MIXED, PREEMPTED, PREFILL
 from control.policy.cost import chunk_area, decode_run_ms, mixed_ms
 from control.policy.pick import order_moves, pick_waiting
-from control.policy.placement import transfer_ms
+from control.policy.placement import blocks_for, transfer_ms
 from control.policy.power import run_w
 from control.policy.tables import Record
 from control.policy.vtc import vtc_charge
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
-from control.twin.kv import admit_kv, available, blocks_for, can_admit, find_hit, other_hit, preempt_kv, reach_of
+from control.twin.kv import admit_kv, available, can_admit, find_hit, other_hit, preempt_kv, reach_of
 from control.twin.phases import begin_running, end_phase, hold_up
 from control.twin.pins import note_recompute, pin_row, pinned_to
 from control.twin.queue import push_front, remove

@@ -4,7 +4,7 @@ At every moment free + evictable + blocks owned by running calls + blocks of sha
 """
 
 from control.jit import compiled, compiled_apart
-from control.policy.placement import reuses_context
+from control.policy.placement import blocks_for, reuses_context
 from control.policy.tables import Record
 from control.twin.prefixes import (
     drop_prefix,
@@ -18,12 +18,6 @@ from control.twin.prefixes import (
     reachable_blocks,
 )
 from control.twin.world import World
-
-
-@compiled
-def blocks_for(tokens: int, block_size: int) -> int:
-    """Blocks that hold `tokens` tokens."""
-    return (tokens + block_size - 1) // block_size
 
 
 @compiled

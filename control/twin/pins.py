@@ -2,7 +2,7 @@
 
 from control.jit import compiled, compiled_apart
 from control.policy.codes import COMPACTED, EVICTED, EXPIRED, ORACLE, PIN_BROKEN
-from control.policy.placement import blocks_of, needed_blocks, pins, places_conversations
+from control.policy.placement import blocks_for, needed_blocks, pins, places_conversations
 from control.twin.heap import schedule, unschedule
 from control.twin.journal import note
 from control.twin.prefixes import drop_prefix
@@ -98,7 +98,7 @@ def follow_context(world: World, c: int) -> None:
     if s >= 0 and world.pins[s]["instance"] >= 0 and world.policy[0]["need"] != ORACLE:
         size = world.instances[world.pins[s]["instance"]]["block_size"]
         if places_conversations(world.policy[0]):
-            set_reserved(world, s, blocks_of(context_tokens(world, c), size))
+            set_reserved(world, s, blocks_for(context_tokens(world, c), size))
 
 
 @compiled
