@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from control.model.fleet import InstanceSpec
 from control.policy.codes import CONVERSATION_POLICIES, NEEDS, ROUTERS
 from control.policy.rules import Conversations
-from control.twin.kernel import advance, settle_energy
-from tests.naive.failures import Disturbed
-from tests.parity.test_disturbed import obey_slowly
-from tests.support.failures import Order, obey, orders
-from tests.support.laws import check_world
-from tests.support.parity import differences
+from tests.parity.test_disturbed import check_disturbed
+from tests.support.failures import Order, orders
 from tests.support.scenes import STEPS, TENANTS, Scene, examples
 from tests.support.worlds import CallSpec, Flow, fleet, instance, workload
 
@@ -82,18 +78,4 @@ def conversation_scenes(draw: st.DrawFn, policy: str) -> Scene:
 @examples(40)
 @given(data=st.data(), exact=st.booleans(), happens=st.one_of(st.just([]), orders()))
 def test_conversations_run_alike(policy: str, data: st.DataObject, exact: bool, happens: list[Order]) -> None:
-    scene = data.draw(conversation_scenes(policy))
-    quiet, world = scene.world(exact), scene.world(exact)
-    naive = Disturbed(world)
-    advance(quiet, np.inf)
-    for order in happens:
-        at_s = order.share * float(quiet.clock[0]["now_s"])
-        advance(world, at_s)
-        naive.advance(at_s)
-        obey(world, order)
-        obey_slowly(naive, order)
-    advance(world, np.inf)
-    settle_energy(world)
-    naive.run()
-    assert differences(naive, world) == []
-    check_world(world, ended=True)
+    check_disturbed(data.draw(conversation_scenes(policy)), exact, happens)

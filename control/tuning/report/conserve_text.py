@@ -225,13 +225,13 @@ def misses(reference: Sequence[Row]) -> list[str]:
 #: What the differences come from, where that is known.
 CAUSES: Final = (
     "AMPD: which turns are wrong is one draw, and the paper's is not known to us. P95 TTFET sits in the tail that "
-    "those turns make; other draws move it by about 10 %.",
+    "those turns make, and moves with the draw.",
     "Collocation tips over where prefills crowd decoding out. The fitted cost lines leave our engines a little more "
     "room: they tip over at a rate somewhat above 1.634/s instead of below.",
-    "Tokens per joule of collocation at 300/200 W: the paper's own row falls by 4 % from 1.25/s to 1.5/s and rises "
-    "again at 1.634/s. A draw that depends on the batch and the cap alone cannot follow that.",
-    "Full disaggregation: handing over holds the prefiller up for the time that the paper gives for a wrong turn, "
-    "54 ms at 15.3 k tokens. With it 1.634/s saturate the prefiller, as the paper says, but every turn pays it.",
+    "Tokens per joule of collocation at 300/200 W: the paper's own row falls from 1.25/s to 1.5/s and rises again "
+    "at 1.634/s. A draw that depends on the batch and the cap alone cannot follow that.",
+    "Full disaggregation: handing over holds the prefiller up for the time that the paper gives for a wrong turn. "
+    "With it 1.634/s saturate the prefiller, as the paper says, but every turn pays it.",
 )
 
 
