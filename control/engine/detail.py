@@ -1,5 +1,6 @@
 """What is worth seeing now: queues, debt, conversations, KV caches, power. Replaced every second."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def active_row(live: Live, workflow: Record, late_s: float, owed_s: float) -> Ro
     }
 
 
-def stage_now(calls: Table, steps: tuple[str, ...]) -> str:
+def stage_now(calls: Table, steps: Sequence[str]) -> str:
     """The step a workflow is at; "tool" between groups."""
     states = calls["state"].tolist()
     row = next((k for k, state in enumerate(states) if state in OPEN), None)

@@ -11,8 +11,8 @@ from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
 from control.tuning.decide import MODES
-from control.twin.failures import change_policy, kill, revive
-from control.twin.failures import drain as drain_instance
+from control.twin.acts import change_policy, kill, revive
+from control.twin.acts import drain as drain_instance
 
 LONGEST_STEP_S = 3600.0
 

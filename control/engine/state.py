@@ -31,7 +31,7 @@ class Live:
     world: World
     streams: Ints  # stream of each stream key of the world
     declared: Table  # STEP rows before any history
-    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # kinds, tenants, steps
+    names: tuple[Sequence[str], Sequence[str], Sequence[str]]  # kinds, tenants, steps
     policy: str
     next_window: int = 0
     next_stream: int = 0  # first number no stream of a scenario has had
@@ -66,7 +66,7 @@ class Live:
     @property
     def is_finished(self) -> bool:
         """Whether a finite source has run out and nothing is left to do."""
-        return self.source.is_over(self.next_window) and not self.has_work
+        return not self.source.is_gateway and self.source.is_over(self.next_window) and not self.has_work
 
     @property
     def has_work(self) -> bool:

@@ -238,13 +238,14 @@ def at_live_cost(live: Live, state: World) -> World:
 
 def past_of(live: Live, history: History, recorded: Recorded) -> Past:
     """A record as something to replay, apart from the live tables."""
+    kinds, tenants, steps = (tuple(part) for part in live.names)
     return Past(
         state=at_live_cost(live, recorded.state),
         streams=recorded.streams,
         declared=live.declared,
         arrivals=recorded.arrivals,
         contents=list(history.ended),
-        names=Names(*live.names, int(live.world.clock[0]["n_shared"])),
+        names=Names(kinds, tenants, steps, int(live.world.clock[0]["n_shared"])),
         instances=[spec.name for spec in live.fleet.instances],
         policy=live.world.policy.copy(),
     )

@@ -37,6 +37,11 @@ class InstanceSpec:
     kv_tokens: int | None = None  # KV capacity, tokens; None: derived from the catalogue
     max_model_len: int | None = None  # context limit, tokens; None: the model's, cut to the KV capacity
     power_cap_w: float | None = None  # W per GPU; None: uncapped
+    url: str | None = None  # base URL of an OpenAI-compatible server; None: simulated
+    served_model: str | None = None  # the model's name there; None: the first that the server lists
+    window: int | None = None  # calls in flight there at most; None: max_num_seqs
+    power: str | None = None  # where its power is read: "nvml", or the URL of an agent or exporter; None: estimated
+    power_index: int = 0  # its first GPU there
 
 
 @dataclass(frozen=True)

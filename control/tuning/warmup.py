@@ -6,11 +6,11 @@ from control.jit import is_warm
 from control.model.fleet import load_fleet
 from control.model.hexgen_profile import linear_fits
 from control.policy.urgency import urgency_s
+from control.twin.acts import kill, revive
 from control.twin.artifact import replay
 from control.twin.artifact_build import build_artifact
 from control.twin.batching import cut_run
 from control.twin.conversations import retry_held
-from control.twin.failures import kill, revive
 from control.twin.heap import schedule, unschedule
 from control.twin.kernel import advance, settle_energy
 from control.twin.observe import VIEW, view_all

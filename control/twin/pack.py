@@ -114,6 +114,10 @@ def fill_instance(row: Record, spec: InstanceSpec) -> None:
     row["caching"] = int(spec.prefix_caching)
     row["role"] = ROLES.index(spec.role)
     row["host_ms"] = spec.host_overhead_ms
+    row["remote"] = int(spec.url is not None)
+    row["measured_w"] = -1.0
+    if spec.url is not None and spec.window is not None:
+        row["max_num_seqs"] = min(spec.window, spec.max_num_seqs)
 
 
 def step_table(steps: tuple[str, ...]) -> Table:
