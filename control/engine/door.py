@@ -29,6 +29,7 @@ from control.policy.codes import (
     DOWN,
     FIRST_TOKEN,
     METER,
+    PLACED,
     PREFILLED,
     REQUEST,
     SEND_AGAIN,
@@ -59,10 +60,11 @@ class Identity(NamedTuple):
 class Order(NamedTuple):
     """What is to be done about a call."""
 
-    kind: int  # codes.DISPATCHED, ABORTED, or CALL_ENDED where it was refused
+    kind: int  # codes.DISPATCHED, ABORTED; PLACED where it went to a simulated instance; CALL_ENDED
     call: int  # its number
     instance: int  # row
     cause: int
+    is_prefill: bool = False  # only to prefill there
 
 
 @dataclass
@@ -229,7 +231,10 @@ class Door:
                 uid = self.numbers[row]
                 if kind == CALL_ENDED:
                     del self.numbers[row], self.rows[uid]
-                orders.append(Order(kind, uid, instance, int(world.calls[row]["cause"])))
+                elif kind == PLACED and world.instances[instance]["remote"] == 1:
+                    continue  # it will be sent there in its turn
+                call = world.calls[row]
+                orders.append(Order(kind, uid, instance, int(call["cause"]), bool(call["handoff"] == 1)))
         return orders
 
     def drain_now(self) -> None:
@@ -320,7 +325,7 @@ class Door:
             flow.room = int(room[flow.row])
 
 
-ASKED = (DISPATCHED, ABORTED, CALL_ENDED)
+ASKED = (DISPATCHED, ABORTED, CALL_ENDED, PLACED)
 
 
 def numbers(*values: int) -> Ints:
