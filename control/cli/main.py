@@ -18,6 +18,8 @@ COMMANDS = {
     "rehearse": ("control.cli.rehearse", "rehearse"),
     "runs": ("control.cli.runs", "runs"),
     "trace": ("control.cli.trace", "trace"),
+    "scrape": ("control.cli.scrape", "scrape"),
+    "agent": ("control.cli.agent", "agent"),
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
     "warm": ("control.cli.upkeep", "warm"),
