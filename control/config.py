@@ -45,6 +45,7 @@ class GatewaySettings:
     stall_s: float = 60.0  # and for so long inside a stream
     idle_s: float = 300.0  # a workflow without open calls for so long has ended
     lease_s: float = 30.0  # a prefiller keeps KV for so long after its leg
+    agent_token: str | None = None  # bearer token of the power agents
     drain_s: float = 10.0  # calls under way may take so long to end when the gateway stops
     scrape_s: float = 1.0  # between looks at a server's metrics
     probe_s: float = 2.0  # between probes of a server that is taken out

@@ -17,23 +17,31 @@ import numpy as np
 
 from control.engine import spare
 from control.engine.spare import Spare, number_of
-from control.engine.state import Live
+from control.engine.state import Flow, Live
 from control.policy.codes import (
     ABANDON,
     ABORTED,
     ANSWERED,
     CALL_ENDED,
+    CANCELLED,
     CLOSE,
     COME_BACK,
+    DECODE,
     DISPATCHED,
     DOWN,
+    FAILED,
     FIRST_TOKEN,
+    HELD,
     METER,
     PLACED,
+    PREFILL,
     PREFILLED,
     REQUEST,
+    RESTARTED,
     SEND_AGAIN,
     SUSPEND,
+    TRANSFER,
+    WAITING,
     WORKFLOW_ENDED_ENTRY,
 )
 from control.policy.tables import Ints, Record
@@ -68,16 +76,6 @@ class Order(NamedTuple):
 
 
 @dataclass
-class Flow:
-    """A workflow that may go on."""
-
-    number: int
-    row: int
-    room: int  # calls it has room for
-    session: str | None
-
-
-@dataclass
 class Door:
     """The live world as requests see it."""
 
@@ -87,10 +85,7 @@ class Door:
     lock: threading.RLock = field(default_factory=threading.RLock)
     origin_s: float = 0.0
     seen: int = 0  # journal entries taken
-    next_call: int = 1
-    next_workflow: int = 1
     spare: Spare = field(default_factory=Spare)
-    flows: dict[str, Flow] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of flows, by number
     rows: dict[int, int] = field(default_factory=dict)  # of open calls, by number
     numbers: dict[int, int] = field(default_factory=dict)  # of open calls, by row
@@ -101,8 +96,22 @@ class Door:
     def __post_init__(self) -> None:
         """Time goes on from where the world stands."""
         self.origin_s = self.clock() - self.live.now_s
+        self.keys = {flow.number: key for key, flow in self.live.flows.items()}
         self.simulated = bool((self.live.world.instances["remote"] == 0).any())
+        self.break_off()
         self.refill(spare.make_room)
+
+    def break_off(self) -> None:
+        """End the calls that an earlier process had: their clients' connections went with it."""
+        world = self.live.world
+        world.instances["remote"] = [spec.url is not None for spec in self.live.fleet.instances]
+        for states, deed in (((WAITING, HELD, TRANSFER), ABANDON), ((PREFILL, DECODE), ANSWERED)):
+            for c in np.flatnonzero(np.isin(world.calls["state"], states)):
+                remote = world.instances[int(world.calls[c]["instance"])]["remote"] == 1
+                how = deed if remote else ABANDON
+                act(world, how, int(c), 0, numbers(FAILED, RESTARTED) if how == ANSWERED else NOTHING)
+                if how == ABANDON and world.calls[c]["state"] == CANCELLED:
+                    world.calls[c]["state"], world.calls[c]["cause"] = FAILED, RESTARTED
 
     # ---- what the gateway tells
 
@@ -114,8 +123,8 @@ class Door:
         with self.lock:
             self.move()
             w, c = self.place_for(who)
-            self.next_call += 1
-            uid = self.next_call
+            self.live.counted[0] += 1
+            uid = self.live.counted[0]
             self.rows[uid], self.numbers[c] = c, uid
             self.fill(self.live.world.calls[c], w, who, uid, input_tokens, output_tokens)
             return uid, self.tell(REQUEST, w, c)
@@ -177,7 +186,7 @@ class Door:
         with self.lock:
             self.move()
             now_s, world, orders = self.live.now_s, self.live.world, []
-            for flow in list(self.flows.values()):
+            for flow in list(self.live.flows.values()):
                 row = world.workflows[flow.row]
                 if row["open_calls"] == 0 and row["group_done_s"] <= now_s - idle_s:
                     orders += self.tell(CLOSE, flow.row, 0)
@@ -226,7 +235,7 @@ class Door:
             if kind == WORKFLOW_ENDED_ENTRY:
                 key = self.keys.pop(int(world.workflows[row]["id"]), None)
                 if key is not None:
-                    self.flows.pop(key, None)
+                    self.live.flows.pop(key, None)
             elif kind in ASKED and row in self.numbers:
                 uid = self.numbers[row]
                 if kind == CALL_ENDED:
@@ -260,7 +269,7 @@ class Door:
 
     def place_for(self, who: Identity) -> tuple[int, int]:
         """Rows of the workflow and of the call that a request becomes."""
-        flow = self.flows.get(who.workflow) if who.workflow is not None else None
+        flow = self.live.flows.get(who.workflow) if who.workflow is not None else None
         if flow is None:
             return self.new_flow(who)
         world = self.live.world
@@ -280,8 +289,9 @@ class Door:
             self.refill(spare.make_room)
         w = (self.spare.long if goes_on else self.spare.lone).pop()
         workflow, names = self.live.world.workflows[w], self.live.names
-        self.next_workflow += 1
-        workflow["id"] = self.next_workflow
+        self.live.counted[1] += 1
+        number = self.live.counted[1]
+        workflow["id"] = number
         workflow["arrival_s"] = self.live.world.clock[0]["now_s"]
         workflow["granted"] = who.slo_s is None
         workflow["slo_s"] = 0.0 if who.slo_s is None else who.slo_s
@@ -289,8 +299,8 @@ class Door:
         workflow["kind"] = number_of(names[0], who.kind or spare.OTHER)
         workflow["go_on"], workflow["open_end"] = 1, goes_on
         if goes_on and who.workflow is not None:
-            self.flows[who.workflow] = Flow(self.next_workflow, w, spare.LONG_CALLS, who.session)
-            self.keys[self.next_workflow] = who.workflow
+            self.live.flows[who.workflow] = Flow(number, w, spare.LONG_CALLS, who.session)
+            self.keys[number] = who.workflow
         return w, int(workflow["first_call"])
 
     def fill(self, call: Record, w: int, who: Identity, uid: int, input_tokens: int, output_tokens: int) -> None:
@@ -301,7 +311,7 @@ class Door:
         call["step"] = number_of(self.live.names[2], who.stage or spare.OTHER)
         call["input_tokens"], call["output_tokens"] = input_tokens, output_tokens
         call["draw_a"], call["draw_b"] = self.draws.random(), self.draws.random()
-        flow = self.flows.get(who.workflow) if who.workflow is not None else None
+        flow = self.live.flows.get(who.workflow) if who.workflow is not None else None
         continues = flow is not None and who.session is not None and who.session == flow.session
         if call["stream_key"] < 0 or not continues or world.workflows[w]["open_calls"] > 0:
             call["stream_key"] = -1
@@ -320,7 +330,7 @@ class Door:
         self.numbers = {c: uid for uid, c in self.rows.items()}
         active = {int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["open_end"] == 1)}
         room = np.bincount(world.calls["workflow"], minlength=len(world.workflows))
-        for flow in self.flows.values():
+        for flow in self.live.flows.values():
             flow.row = active[flow.number]
             flow.room = int(room[flow.row])
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,17 @@ from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
 from control.twin.world import World
 from control.workload.windows import WINDOW_S
+
+
+@dataclass
+class Flow:
+    """A workflow of requests that may go on."""
+
+    number: int
+    row: int
+    room: int  # calls it has room for
+    session: str | None
+
 
 LOOKAHEAD_S = 5.0  # a window is taken in this long before it begins, simulated s
 
@@ -44,6 +56,10 @@ class Live:
     rolling: Rolling = field(default_factory=Rolling)
     tuner: Memory = field(default_factory=Memory)
     switches: list[Switch] = field(default_factory=list)  # instances about to take the cost of another cap
+    flows: dict[str, Flow] = field(default_factory=dict)  # by the name that their requests give
+    counted: list[int] = field(default_factory=lambda: [0, 0])  # calls and workflows of requests so far
+    gateway_url: str | None = None  # where requests come in
+    observed: dict[int, dict[str, Any]] = field(default_factory=dict)  # what is seen of real servers, by row
     broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
     given: Fleet = field(init=False)  # as the engine was started with it
     books: Books = field(init=False)

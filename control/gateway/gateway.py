@@ -16,7 +16,7 @@ import orjson
 from aiohttp import web
 
 from control.config import GatewaySettings
-from control.engine.door import Door, Identity, Order
+from control.engine.door import Door, Order
 from control.gateway.identity import identity_of
 from control.gateway.local import Local
 from control.gateway.openai import Ask, BadRequestError, read_ask
@@ -81,7 +81,7 @@ class Gateway:
             connector=connector, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False, read_bufsize=2**18
         )
         loop = asyncio.get_running_loop()
-        self.door.on_orders = lambda orders: loop.call_soon_threadsafe(self.deliver, orders)
+        self.door.on_orders = lambda orders: (loop.call_soon_threadsafe(self.deliver, orders), None)[1]
         self.keep(self.sweep())
         self.watcher.start()
 
@@ -253,6 +253,10 @@ class Gateway:
         self.door.notes.append(("server_lost", f"{upstream.spec.name} taken out: {upstream.reason}"))
         self.deliver(self.door.suspend(upstream.row))
 
+    def suspend_unseen(self, upstream: Upstream) -> None:
+        """A server gets no calls before it has been seen ready."""
+        self.deliver(self.door.suspend(upstream.row))
+
     def resume(self, upstream: Upstream) -> None:
         """A server has answered a probe."""
         upstream.health, upstream.failures, upstream.reason = Health.READY, 0, ""
@@ -267,7 +271,8 @@ class Gateway:
         self.totals.hand_over_s += taken_s
         if taken_s > self.settings.lease_s:
             self.totals.late_hand_overs += 1
-            self.door.notes.append(("late_hand_over", f"KV was fetched {taken_s:.1f} s after its prefill: past its lease"))
+            told = f"KV was fetched {taken_s:.1f} s after its prefill, past its lease"
+            self.door.notes.append(("late_hand_over", told))
 
     def note_load(self, upstream: Upstream, headers: Mapping[str, str]) -> None:
         """A response may carry what the server says of its load."""
@@ -312,7 +317,9 @@ class Gateway:
 
     async def metrics(self, request: web.BaseRequest) -> web.Response:
         """Our own metrics, as a Prometheus text."""
-        return web.Response(body=metrics_text(self), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+        return web.Response(
+            body=metrics_text(self), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"}
+        )
 
 
 STATE_NAMES = {4: "completed", 5: "refused", 6: "cancelled", FAILED: "failed"}

@@ -32,7 +32,7 @@ class Local:
         self.gateway = gateway
 
     def length_of(self, call: "Call") -> int:
-        """Tokens that a simulated instance would generate: what the body asks for, else about what the stage did before."""
+        """Tokens that a simulated instance would generate: as the body asks, else about as the stage did before."""
         body, most = call.ask.body, call.ask.max_tokens
         if most is not None and (body.get("ignore_eos") or body.get("min_tokens") == most):
             return max(1, most)

@@ -123,7 +123,7 @@ def usage_of(body: Any) -> Usage:
 
 
 class Stream:
-    """Watches a stream of server-sent events go by: counts, usage, how it ends. Feed it what comes, send on what it gives.
+    """Watches a stream of server-sent events: counts, usage, how it ends. Feed it what comes, send on what it gives.
 
     Only whole events are passed on. The event with the usage is kept back where the client did not ask for it.
     """

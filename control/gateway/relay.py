@@ -2,15 +2,15 @@
 
     enter -> wait for a seat -> [prefill leg -> wait for a decoder] -> answer -> end
 
-A server that fails before the first byte costs a detour, at most REROUTES of them; after the first byte the client gets an
-error event. Whatever happens, `finish` tells the door, once.
+A server that fails before the first byte costs a detour, at most REROUTES of them; after it the client gets an error
+event. Whatever happens, `finish` tells the door, once.
 """
 
 import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import orjson
@@ -28,6 +28,7 @@ from control.gateway.openai import (
     prefill_leg,
     usage_of,
 )
+from control.gateway.predict import Prediction
 from control.gateway.upstream import Fault, Upstream, fault_of
 from control.policy.codes import (
     ALL_FULL,
@@ -45,7 +46,12 @@ from control.policy.codes import (
     TOO_LONG,
 )
 
+if TYPE_CHECKING:
+    from control.gateway.gateway import Gateway
+
+UNKNOWN = Usage()
 REROUTES = 3  # other servers tried before the first byte
+GIVEN_UP = "the workflow was given up by an operator"
 PASSED_ON = ("authorization", "traceparent", "tracestate", "x-session-id", "baggage")
 BACK = ("content-type", "x-request-id", "traceparent")
 
@@ -72,6 +78,8 @@ class Call:
     tried: list[int] = field(default_factory=list)
     instance: int = -1  # the server that has it, -1: none
     begun_s: float = 0.0
+    sent_s: float = 0.0  # monotonic time its latest leg was sent
+    prediction: Prediction | None = None  # made then
     last_s: float = 0.0  # monotonic time of the last sign of life of its server; 0: none is awaited
     first_s: float = 0.0  # monotonic time of the first token
     stalled: bool = False  # it was cancelled because of that
@@ -83,7 +91,7 @@ class Call:
     task: asyncio.Task[Any] | None = None
     state: int = FAILED
     cause: int = SERVER_LOST
-    usage: Usage = Usage()
+    usage: Usage = UNKNOWN
     planned: int = 0  # tokens that a simulated instance will generate
     tokens: int = 0  # and has generated
 
@@ -106,7 +114,7 @@ class Call:
 class Relay:
     """Carries requests through the door, to servers and back."""
 
-    def __init__(self, gateway: Any) -> None:
+    def __init__(self, gateway: "Gateway") -> None:
         self.gateway = gateway
 
     async def serve(self, call: Call) -> web.StreamResponse:
@@ -139,7 +147,7 @@ class Relay:
         except asyncio.CancelledError:
             if call.given_up:
                 call.state, call.cause = CANCELLED, BY_CLIENT
-                return await self.broken_off(call, "the workflow was given up by an operator", 499)
+                return await self.broken_off(call, GIVEN_UP, 499)
             if call.stalled:
                 call.state, call.cause = FAILED, STALLED
                 return await self.broken_off(call, "the server has sent nothing for too long", 504)
@@ -152,10 +160,12 @@ class Relay:
         """No server may take the call, or an operator gave it up."""
         call.instance = -1
         if cause == TOO_LONG:
-            return problem(400, f"the context is longer than any server takes ({self.gateway.longest} tokens)", "invalid_request_error")
+            reason = f"the context is longer than any server takes ({self.gateway.longest} tokens)"
+            return problem(400, reason, "invalid_request_error")
         if cause == BY_CLIENT:
-            return problem(499, "the workflow was given up by an operator", "cancelled")
-        return problem(503, f"no server can take the call now ({CAUSES[cause]})", "service_unavailable", retry_after_s=2)
+            return problem(499, GIVEN_UP, "cancelled")
+        reason = f"no server can take the call now ({CAUSES[cause]})"
+        return problem(503, reason, "service_unavailable", retry_after_s=2)
 
     def after(self, call: Call, failure: LegFailedError) -> web.Response | None:
         """What follows a leg that failed before the first byte: None where the call goes to another server."""
@@ -237,7 +247,7 @@ class Relay:
         return web.Response(body=raw, headers=self.head(call, upstream, response.headers))
 
     async def streamed(self, call: Call, upstream: Upstream, response: aiohttp.ClientResponse) -> web.StreamResponse:
-        """A streamed answer; its head goes out with the first event, so that a failure before it costs a detour only."""
+        """A streamed answer; its head goes out with the first event: a failure before it costs only a detour."""
         stream = call.stream = Stream(call.ask.wants_usage)
         out, content = None, response.content
         try:
@@ -328,15 +338,17 @@ class Relay:
 class Leg:
     """A POST to a server; failures to reach it are LegFailedError."""
 
-    def __init__(self, gateway: Any, call: Call, upstream: Upstream, body: bytes) -> None:
+    def __init__(self, gateway: "Gateway", call: Call, upstream: Upstream, body: bytes) -> None:
         self.gateway, self.call, self.upstream, self.body = gateway, call, upstream, body
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
         """The response's head."""
         call, upstream = self.call, self.upstream
         call.instance = upstream.row
-        call.last_s = time.monotonic()
+        call.last_s = call.sent_s = time.monotonic()
         upstream.sent += 1
+        if call.kv is None:
+            call.prediction = self.gateway.watcher.predict(call, upstream.row)
         try:
             self.response: aiohttp.ClientResponse = await self.gateway.session.post(
                 upstream.base + call.request.path, data=self.body, headers=self.gateway.headers(call, upstream)
@@ -347,7 +359,7 @@ class Leg:
         return self.response
 
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Let the connection go: back to the pool where the answer is complete, else closed, which cancels the call there."""
+        """Let the connection go: back to the pool if the answer is complete, else closed, which cancels the call."""
         self.call.last_s = 0.0
         if kind is None and self.response.content.at_eof():
             self.response.release()

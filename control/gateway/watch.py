@@ -10,9 +10,9 @@ import aiohttp
 import numpy as np
 import orjson
 
+from control.adapters.faults import MetricsError
 from control.adapters.load_header import parse_load_header
 from control.adapters.power import PowerSource, power_source
-from control.adapters.reading import MetricsError
 from control.adapters.scrape import Scraper
 from control.adapters.watch import Watch
 from control.gateway.predict import Prediction, predict
@@ -38,7 +38,7 @@ class Seen:
     load: dict[str, float | None] = field(default_factory=dict)  # told with an answer
     power_w: float | None = None
     power_limit_w: float | None = None
-    power_age_s: float = 0.0  # monotonic time of the reading
+    power_set: bool = False  # a cap was set from here
     power_error: str = ""
     compared_s: float = 0.0
     pairs: deque[tuple[float, float, float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -181,7 +181,8 @@ class Watcher:
             for upstream in metered:
                 await self.read_power(upstream)
             watts = [
-                self.seen[i].power_w if i in self.seen else None for i in range(len(self.gateway.door.live.fleet.instances))
+                self.seen[i].power_w if i in self.seen else None
+                for i in range(len(self.gateway.door.live.fleet.instances))
             ]
             self.gateway.door.meter(watts)
             await asyncio.sleep(1.0)
@@ -235,9 +236,9 @@ class Watcher:
     def compared(self, row: int) -> dict[str, float | int | None]:
         """Medians of what was predicted and of what was served, s, and how far they drifted apart."""
         pairs = np.array(self.seen[row].pairs).reshape(-1, 4)
-        if len(pairs) < 3:
-            return {"compared": len(pairs), "predicted_ttft_s": None, "ttft_s": None, "predicted_tpot_s": None, "tpot_s": None}
         names = ("predicted_ttft_s", "ttft_s", "predicted_tpot_s", "tpot_s")
+        if len(pairs) < 3:
+            return {"compared": len(pairs), **dict.fromkeys(names)}
         medians = {name: float(value) for name, value in zip(names, np.median(pairs, axis=0), strict=True)}
         drift = np.median(pairs[:, [1, 3]] / np.maximum(pairs[:, [0, 2]], 1e-9), axis=0) - 1.0
         return {"compared": len(pairs), **medians, "ttft_drift": float(drift[0]), "tpot_drift": float(drift[1])}

@@ -118,7 +118,7 @@ def test_a_workflow_grows_by_its_requests_and_ends_when_told(scene: Scene) -> No
         scene.finish(uid)
         scene.clock.now_s += 5.0
     scene.drain()
-    assert scene.door.flows == {}
+    assert scene.live.flows == {}
     (row,) = scene.ended
     assert row["calls"] == 3
     assert row["kind"] == "text2sql"
@@ -146,7 +146,7 @@ def test_a_workflow_outgrows_its_place_with_calls_open(scene: Scene) -> None:
             scene.finish(uid)
             waiting.remove(uid)
     scene.enter(who._replace(is_last=True))
-    scene.finish(scene.door.next_call)
+    scene.finish(scene.live.counted[0])
     scene.drain()
     assert scene.ended[0]["calls"] == LONG_CALLS + 10
 
