@@ -22,6 +22,7 @@ COMMANDS = {
     "agent": ("control.cli.agent", "agent"),
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
+    "mock-vllm": ("control.cli.mock", "mock_vllm"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
 }
