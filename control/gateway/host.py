@@ -25,8 +25,6 @@ class GatewayHost:
 
     def __init__(self, door: Door, settings: GatewaySettings) -> None:
         self.door, self.settings = door, settings
-        self.loop = uvloop.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, name="gateway", daemon=True)
         self.gateway: Gateway | None = None
         self.url = ""
 
@@ -37,6 +35,8 @@ class GatewayHost:
             SettingError: the address is taken or not ours.
         """
         sys.setswitchinterval(SWITCH_S)
+        self.loop = uvloop.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, name="gateway", daemon=True)
         self.thread.start()
         try:
             self.url = self.run(self.open())
