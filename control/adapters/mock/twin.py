@@ -16,7 +16,7 @@ from control.model.workload import Workload, empty_calls, empty_workflows
 from control.policy.codes import CANCELLED, COMPLETED, DECODE, DECODING, IDLE, PREFILL, REFUSED, WAITING
 from control.policy.cost import decode_run_ms
 from control.policy.tables import Ints
-from control.twin.failures import cancel
+from control.twin.acts import cancel
 from control.twin.kernel import advance
 from control.twin.kv import install_kv
 from control.twin.observe import VIEW, emitted_by, view_all
