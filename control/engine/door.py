@@ -21,6 +21,7 @@ from control.engine.state import Flow, Live
 from control.policy.codes import (
     ABANDON,
     ABORTED,
+    ACTIVE,
     ANSWERED,
     CALL_ENDED,
     CANCELLED,
@@ -328,7 +329,7 @@ class Door:
         open_rows = np.flatnonzero(np.isin(world.calls["uid"], np.fromiter(self.rows, np.int64, len(self.rows))))
         self.rows = {int(world.calls[c]["uid"]): int(c) for c in open_rows}
         self.numbers = {c: uid for uid, c in self.rows.items()}
-        active = {int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["open_end"] == 1)}
+        active = {int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["state"] == ACTIVE)}
         room = np.bincount(world.calls["workflow"], minlength=len(world.workflows))
         for flow in self.live.flows.values():
             flow.row = active[flow.number]
