@@ -11,7 +11,7 @@ SHUTDOWN_S = 2.0  # given to answers under way once the agent is told to end
 @click.command()
 @click.option("--port", type=int, default=9410, show_default=True, help="Port to listen on.")
 @click.option("--host", default="0.0.0.0", show_default=True, help="Address to listen on.")
-@click.option("--token", envvar="HEADWAY_AGENT_TOKEN", help="Bearer token that power limits need.")
+@click.option("--token", envvar="HEADWAY_AGENT_TOKEN", show_envvar=True, help="Bearer token that limits need.")
 @click.option("--read-only", is_flag=True, help="Take no power limits; then no token is needed.")
 @click.option("--simulate", type=int, metavar="N", help="Serve N made-up GPUs instead of this machine's.")
 def agent(port: int, host: str, token: str | None, read_only: bool, simulate: int | None) -> None:

@@ -18,6 +18,7 @@ from control.errors import SettingError
 from tests.adapters.fake_nvml import FakeNvml, NoPermissionError, NvmlError, h100
 from tests.adapters.pages import Pages
 from tests.adapters.test_gpu_text import DCGM
+from tests.support.running import free_port
 
 TOKEN = "let-me-in"
 
@@ -208,6 +209,35 @@ def test_source_tells_why_a_limit_was_refused(
 ) -> None:
     with pytest.raises(kind, match=words):
         limited(gpu, watts, token)
+
+
+def test_agent_that_is_gone_or_answers_with_rubbish_is_told_apart_from_a_refusal(pages: Pages) -> None:
+    pages["/metrics"] = 200, 'headway_gpu_power_watts{gpu="0",uuid="GPU-a",name="x"} 70\n'
+
+    async def use() -> None:
+        source = power_source(pages.url)
+        with pytest.raises(PowerError, match="GPU 0: HTTP 501"):
+            await source.set_limit(0, 300)
+        await source.close()
+        gone = HttpPower(f"http://127.0.0.1:{free_port()}")
+        with pytest.raises(PowerError, match="cannot be reached: connect"):
+            await gone.post(f"{gone.scraper.base}/gpus/0/power_limit", {"watts": 300})
+        await gone.close()
+
+    asyncio.run(use())
+
+
+def test_host_without_gpus_says_so(pages: Pages) -> None:
+    pages["/metrics"] = 200, "headway_gpu_count 0.0\n"
+
+    async def use() -> None:
+        source = power_source(pages.url)
+        assert await source.read() == []
+        with pytest.raises(NoSuchGpuError, match="this host has none"):
+            await source.set_limit(0, 300)
+        await source.close()
+
+    asyncio.run(use())
 
 
 @pytest.mark.parametrize("path", ["/metrics", ""])
