@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from prometheus_client import Metric
@@ -64,14 +65,25 @@ def parse_samples(text: str, where: str) -> Samples:
     Raises:
         MetricsError: the text is empty or none of these.
     """
-    parse = parse_openmetrics if text.rstrip().endswith("# EOF") else parse_prometheus
-    try:
-        families = list(parse(text))
-    except MALFORMED as error:
-        raise MetricsError(where, f"{first_bad_line(text)}: {EXPECTED}") from error
+    families = parsed(text, where)
     if not families:
         raise MetricsError(where, f"no metrics in it: {EXPECTED}")
     return gathered(families)
+
+
+def parsed(text: str, where: str) -> list[Metric]:
+    """The families of a text; OpenMetrics is tried where its end mark stands, for it alone knows exemplars.
+
+    Raises:
+        MetricsError: it is neither.
+    """
+    if text.rstrip().endswith("# EOF"):
+        with suppress(*MALFORMED):
+            return list(parse_openmetrics(text.rstrip() + "\n"))  # type: ignore[no-untyped-call]
+    try:
+        return list(parse_prometheus(text))
+    except MALFORMED as error:
+        raise MetricsError(where, f"{first_bad_line(text)}: {EXPECTED}") from error
 
 
 def gathered(families: Iterable[Metric]) -> Samples:

@@ -27,8 +27,8 @@ class NoSuchGpuError(PowerError):
     """There is no GPU of that number or UUID."""
 
     def __init__(self, gpu: int | str, known: list[int]) -> None:
-        there = ", ".join(map(str, known)) or "none here"
-        super().__init__(f"GPU {gpu}: no such GPU: expected one of {there}")
+        there = f"expected one of {', '.join(map(str, known))}" if known else "this host has none"
+        super().__init__(f"GPU {gpu}: no such GPU: {there}")
         self.gpu, self.known = gpu, known
 
 

@@ -47,7 +47,7 @@ COUNTS: dict[str, tuple[Quantity, ...]] = {
     "sglang": (
         quantity("running", "requests", "num_running_reqs"),
         quantity("waiting", "requests", "num_queue_reqs"),
-        quantity("preemptions", "", "num_retracted_requests", "num_retracted_reqs"),
+        quantity("preemptions", "", "num_retracted_requests"),
         quantity("prompt_tokens", "tokens", "prompt_tokens"),
         quantity("generation_tokens", "tokens", "generation_tokens"),
         quantity("requests_finished", "requests", "num_requests"),

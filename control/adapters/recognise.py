@@ -1,5 +1,6 @@
 """Any text with metrics of engines or GPUs as a Reading; its kind is recognised by its content."""
 
+import codecs
 import re
 import time
 from dataclasses import replace
@@ -15,6 +16,8 @@ from control.adapters.smi_text import read_smi
 
 #: Longest text that is read; a busy server's is a few hundred kB.
 MOST_BYTES = 32 * 2**20
+SERVER = re.compile(r"^[^/\\]+:\d+(/|$)")
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 PROMETHEUS_COMMENT = re.compile(r"^# (?:HELP|TYPE) \S+ ", re.MULTILINE)
 
 
@@ -60,6 +63,9 @@ def read_file(path: str) -> Reading:
     try:
         size = Path(path).stat().st_size
         content = Path(path).read_bytes() if size <= MOST_BYTES else b""
+    except FileNotFoundError as error:
+        hint = ": a server is named with http://" if SERVER.match(path) else " or directory"
+        raise MetricsError(path, f"no such file{hint}") from error
     except OSError as error:
         raise MetricsError(path, (error.strerror or str(error)).lower()) from error
     if size > MOST_BYTES:
@@ -68,15 +74,18 @@ def read_file(path: str) -> Reading:
 
 
 def decoded(content: bytes, where: str) -> str:
-    """Bytes as text.
+    """Bytes as text: UTF-8, or what a Windows shell writes to a file.
 
     Raises:
-        MetricsError: they are empty or no UTF-8.
+        MetricsError: they are empty or neither.
     """
+    encoding = "utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig"
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise MetricsError(where, f"byte {error.start + 1} is no UTF-8: expected a metrics text") from error
+        raise MetricsError(
+            where, f"byte {error.start + 1} is no {encoding.removesuffix('-sig').upper()} text"
+        ) from error
     if not text.strip():
         raise MetricsError(where, "the text is empty: expected a metrics text")
     return text

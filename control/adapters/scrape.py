@@ -72,7 +72,9 @@ class Scraper:
             MetricsError: the server cannot be reached, answers with an error, or with no metrics.
         """
         content = await fetch(self.connection(), self.url, self.timeout.total or TIMEOUT_S)
-        reading = read_text(decoded(content, self.url), self.url, time.time(), self.in_percent)
+        # On another thread: the text of a busy server takes 20 ms to parse, too long for a loop that serves streams.
+        text = decoded(content, self.url)
+        reading = await asyncio.to_thread(read_text, text, self.url, time.time(), self.in_percent)
         self.in_percent = self.in_percent or reading.kv_in_percent
         if reading.engine is not None and not self.asked_version:
             self.version = await self.find_version(reading.engine)

@@ -12,7 +12,7 @@ from control.adapters.names import Quantity
 from control.adapters.reading import GpuReading
 
 NUMBER = re.compile(r"^([-+]?\d+(?:\.\d+)?)\s*(?:W|MiB|MB|%|C)?$")
-TABLE_HEAD = re.compile(r"^\|\s+(\d+)\s{2,}(\S.*?)\s+(?:On|Off|N/A)\s*\|")
+TABLE_HEAD = re.compile(r"^\|\s+(\d+)\s{2,}(\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s*\|")
 TABLE_BODY = re.compile(
     r"^\|\s*(?:N/A|\d+%|ERR!)\s+(?P<temp>\S+?)C?\s+\S+\s+(?P<power>\S+)\s*/\s*(?P<limit>\S+)\s*"
     r"\|\s*(?P<used>\S+)\s*/\s*(?P<total>\S+)\s*\|\s*(?P<load>\S+)"

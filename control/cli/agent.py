@@ -5,11 +5,13 @@ import click
 from control.config import within
 from control.errors import SettingError
 
+SHUTDOWN_S = 2.0  # given to answers under way once the agent is told to end
+
 
 @click.command()
 @click.option("--port", type=int, default=9410, show_default=True, help="Port to listen on.")
 @click.option("--host", default="0.0.0.0", show_default=True, help="Address to listen on.")
-@click.option("--token", envvar="HEADWAY_AGENT_TOKEN", help="Bearer token that power limits need.")
+@click.option("--token", envvar="HEADWAY_AGENT_TOKEN", show_envvar=True, help="Bearer token that limits need.")
 @click.option("--read-only", is_flag=True, help="Take no power limits; then no token is needed.")
 @click.option("--simulate", type=int, metavar="N", help="Serve N made-up GPUs instead of this machine's.")
 def agent(port: int, host: str, token: str | None, read_only: bool, simulate: int | None) -> None:
@@ -37,7 +39,8 @@ def agent(port: int, host: str, token: str | None, read_only: bool, simulate: in
         click.echo(f"serving {len(gpus.read())} GPUs on http://{host}:{port}", err=True)
 
     try:
-        web.run_app(make_app(gpus, token, caps=not read_only), host=host, port=port, access_log=None, print=say)
+        app = make_app(gpus, token, caps=not read_only)
+        web.run_app(app, host=host, port=port, access_log=None, print=say, shutdown_timeout=SHUTDOWN_S)
     except OSError as error:
         raise SettingError(f"--host {host} --port {port}: cannot be listened on: {error.strerror or error}") from error
     finally:
