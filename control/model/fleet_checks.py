@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from control.errors import FleetError
+from control.model.calibrated_fields import LABEL
 from control.model.catalogue import suggestion
 from control.model.hardware import gpu_names, model_names
 
@@ -38,14 +39,17 @@ CHOICES: dict[str, Callable[[], tuple[str, ...]]] = {
 def checked_table(table: Mapping[str, Any], accepted: list[str], at: str) -> dict[str, Any]:
     """The table with whole numbers made floats where the key is one; FleetError names key and value.
 
-    Every key must be among `accepted`, of its type and in its bounds; gpu and model must be there.
+    Every key must be among `accepted`, of its type and in its bounds; gpu and model must be there. With a calibrated
+    profile they may be any.
     """
     refuse_unknown(table, accepted, at)
     for key in ("gpu", "model"):
         if key not in table:
             raise FleetError(f"{at}: {key} is missing; accepted are {', '.join(CHOICES[key]())}")
     for key, value in table.items():
-        if key in CHOICES:
+        if key in ("gpu", "model") and "profile" in table:
+            _check_label(key, value, at)
+        elif key in CHOICES:
             _check_choice(key, value, at)
         elif key in BOUNDS:
             _check_number(key, value, at)
@@ -74,6 +78,13 @@ def _check_choice(key: str, value: object, at: str) -> None:
     if value not in accepted:
         hint = suggestion(str(value), list(accepted))
         raise FleetError(f"{at}: {key} = {value!r} is unknown{hint}; accepted are {', '.join(accepted)}")
+
+
+def _check_label(key: str, value: object, at: str) -> None:
+    """A GPU or model of a calibrated profile, which the catalogue need not know."""
+    if not isinstance(value, str) or not value or (key == "gpu" and not LABEL.fullmatch(value)):
+        allowed = "1 to 32 letters, digits, '.', '_' or '-' are accepted" if key == "gpu" else "a name is accepted"
+        raise FleetError(f"{at}: {key} = {value!r}: {allowed}")
 
 
 def _check_number(key: str, value: object, at: str) -> None:
