@@ -20,6 +20,7 @@ COMMANDS = {
     "trace": ("control.cli.trace", "trace"),
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
+    "accuracy": ("control.cli.accuracy", "accuracy"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
 }
