@@ -21,6 +21,7 @@ COMMANDS = {
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
     "accuracy": ("control.cli.accuracy", "accuracy"),
+    "calibrate": ("control.cli.calibrate", "calibrate"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
 }
