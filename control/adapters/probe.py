@@ -25,7 +25,7 @@ from control.model.measured import Iteration, Limits, Point, chunked
 
 WATCH_S = 0.002  # between looks at streams that are awaited
 FEW_PIECES = 3  # of every stream before a prompt is sent beside them
-MOST_SHARE = 0.2  # of the time that one experiment may take
+MOST_SHARE = 0.1  # of the time that one experiment may take
 
 Progress = Callable[[str, float], None]  # what runs, and the share of the time that is used
 

@@ -100,12 +100,15 @@ def show(result: dict[str, Any]) -> None:
     profile, rows = result["profile"], [["", "points", "mean error", "P95", "left out"]]
     click.echo(f"{profile['model']} on {profile['gpu']}, vLLM {profile['engine']['version'] or 'unknown'}")
     for name, part in result["fit"].items():
+        if not isinstance(part, dict):
+            continue
         errors = [f"{100 * part[key]:.1f} %" for key in ("mean_error", "p95_error", "leave_one_out_error")]
         rows.append([name, str(part["points"]), *errors])
     print_table(rows)
     for regime in ("decode", "mixed"):
         costs = {name.removesuffix("_ms"): v for name, v in profile[regime].items() if isinstance(v, float)}
         click.echo(f"{regime}: " + ", ".join(f"{name} {number(value, 'ms', 4)}" for name, value in costs.items()))
+    click.echo(f"a request outside the engine: {number(result['fit']['request_ms'], 'ms')}")
     click.echo(f"{result['rounds']} rounds in {number(result['seconds'], 's')}, noise {100 * result['noise']:.1f} %")
     for note in profile["notes"]:
         click.echo(f"note: {note}")

@@ -1,6 +1,8 @@
 """From measured durations to a calibrated profile: a fit with non-negative coefficients and relative weights.
 
-Decode-only iterations give a0, a1, a2; iterations with prefill give c0 .. c5 (see model/profile.py). A line over B or T
+Decode-only iterations give a0, a1, a2; iterations with prefill give c0 .. c5 (see model/profile.py). A TTFT also holds
+what a request costs outside the engine (HTTP, tokenisation): a constant of its own, told from c0 by the gaps that
+prompts tear into decoding streams, and left out of the profile. A line over B or T
 becomes a piecewise one where the points speak for it strongly (Bayesian information criterion).
 """
 
@@ -71,7 +73,7 @@ def calibrate(points: Sequence[Point], limits: Limits, gpu: str, date: str, gpus
             f"{LEAST_PREFILL} are needed; allow more time"
         )
     one, two = best_fit(decode, lambda i: i.decoding, of_decode), best_fit(mixed, lambda i: i.tokens, of_mixed)
-    kv, area, seq, ctx = two.rest
+    kv, area, seq, ctx, request_ms = two.rest
     return Calibrated(
         gpu=gpu,
         model=limits.model,
@@ -81,8 +83,9 @@ def calibrate(points: Sequence[Point], limits: Limits, gpu: str, date: str, gpus
         decode=DecodeLine(one.curve, one.rest[0]),
         mixed=MixedCost(two.curve, area, kv, seq, ctx),
         limits=known_limits(limits),
-        fit=quality(one, two, mixed),
-        intervals=intervals(one, "a", ("a2_ms",)) | intervals(two, "c", ("c2_ms", "c3_ms", "c4_ms", "c5_ms")),
+        fit=quality(one, two, mixed) | {"request_ms": request_ms},
+        intervals=intervals(one, "a", ("a2_ms",))
+        | intervals(two, "c", ("c2_ms", "c3_ms", "c4_ms", "c5_ms", "request_ms")),
     )
 
 
@@ -130,6 +133,8 @@ def possible_knots(points: Sequence[Point], count: Callable[[Iteration], int]) -
 def fit(points: Sequence[Point], knots: tuple[float, ...], count: Callable[[Iteration], int], rest: Columns) -> Fitted:
     """The fit of `points` with these knots; rows are weighted by 1 / ms, so errors are relative."""
     rows = np.array([summed(point, knots, count, rest) for point in points])
+    if {point.regime for point in points} == {"prefill"}:
+        rows[:, -1] = 0.0  # nothing tells a request's own cost from the iteration's
     rows /= np.array([[point.ms] for point in points])
     ones = np.ones(len(points))
     values = nnls(rows, ones)
@@ -139,9 +144,10 @@ def fit(points: Sequence[Point], knots: tuple[float, ...], count: Callable[[Iter
 
 
 def summed(point: Point, knots: tuple[float, ...], count: Callable[[Iteration], int], rest: Columns) -> Floats:
-    """Columns of a point, summed over its iterations."""
+    """Columns of a point, summed over its iterations; with prefill, the last one is the request's own cost."""
     rows = [[1.0, *segments(count(i), knots), *rest(i)] for i in point.iterations]
-    return np.asarray(np.sum(rows, axis=0), np.float64)
+    request = [] if point.regime == "decode" else [float(point.regime == "prefill")]
+    return np.asarray([*np.sum(rows, axis=0), *request], np.float64)
 
 
 def segments(count: int, knots: tuple[float, ...]) -> list[float]:
