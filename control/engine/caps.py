@@ -39,6 +39,13 @@ def with_caps(fleet: Fleet, caps: Sequence[Cap]) -> Fleet:
     return replace(fleet, instances=tuple(replace(spec, power_cap_w=cap) for spec, cap in pairs))
 
 
+def with_scales(fleet: Fleet, scales: Sequence[Sequence[float]]) -> Fleet:
+    """The same fleet with other factors on the times of prefill and decode."""
+    pairs = zip(fleet.instances, scales, strict=True)
+    changed = (replace(spec, prefill_scale=scale[0], decode_scale=scale[1]) for spec, scale in pairs)
+    return replace(fleet, instances=tuple(changed))
+
+
 def live_costs(fleet: Fleet, switches: Sequence[Switch]) -> tuple[Costs, Ints]:
     """Costs of a fleet some of whose instances are still to switch, and the row of each instance now [n]."""
     old = [replace(fleet.instances[s.instance], power_cap_w=s.cap_w) for s in switches]

@@ -22,6 +22,7 @@ from control.engine.door import Door
 from control.engine.history import History
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
+from control.engine.refine import EVERY_S, refine
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
@@ -68,6 +69,7 @@ class Loop:
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
+    refine_s: float = 0.0  # when profiles are next compared with what was served
     door: Door | None = None  # requests come in through it, from another thread
 
     def __post_init__(self) -> None:
@@ -113,6 +115,10 @@ class Loop:
         """Let the world of real servers come to now, and note what the gateway has to say."""
         door.move()
         self.note()
+        if self.live.now_s >= self.refine_s:
+            self.refine_s = self.live.now_s + EVERY_S
+            for told in refine(self.live):
+                self.event("refined", told)
         while door.notes:
             kind, text = door.notes.popleft()
             self.event(kind, text)

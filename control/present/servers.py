@@ -58,7 +58,8 @@ def health(snapshot: Row) -> Table:
 
 def predictions(snapshot: Row) -> Table:
     """One row a server: TTFT and TPOT as its profile predicts them when a call is sent, beside what was served."""
-    heads = [Cell("Server", "id"), Cell("Profile"), Cell("Calls", "num", hint="Compared; the newest 200")]
+    heads = [Cell("Server", "id"), Cell("Profile"), Cell("Refined", hint="Factors learned from live answers")]
+    heads += [Cell("Calls", "num", hint="Compared; the newest 200")]
     for name in ("TTFT", "TPOT"):
         heads += [Cell(f"{name} predicted", "num"), Cell("served", "num"), Cell("drift", "num", hint="Median")]
     return Table(heads, [_prediction(row) for row in real(snapshot)])
@@ -89,7 +90,10 @@ def _health(row: Row) -> list[Cell]:
 
 def _prediction(row: Row) -> list[Cell]:
     seen = row["observed"]
-    cells = [Cell(str(row["name"]), "id"), Cell(str(row["provenance"])), Cell(number(seen["compared"]), "num")]
+    prefill, decode = row.get("scales") or (1.0, 1.0)
+    words = "" if (prefill, decode) == (1.0, 1.0) else f"prefill ×{number(prefill)}, decode ×{number(decode)}"
+    cells = [Cell(str(row["name"]), "id"), Cell(str(row["provenance"])), Cell(words or "as it is")]
+    cells.append(Cell(number(seen["compared"]), "num"))
     for name in ("ttft", "tpot"):
         drift = seen.get(f"{name}_drift")
         cells += [

@@ -6,8 +6,8 @@ import numpy as np
 
 from control.errors import SettingError
 from control.jit import compiled
-from control.model.fleet import Fleet, InstanceSpec, capacity
-from control.model.hardware import CostTable, cost_table, profile
+from control.model.fleet import Fleet, InstanceSpec, capacity, profile_of
+from control.model.hardware import CostTable, cost_table
 from control.model.templates import (
     DECLARED_WEIGHT,
     DROPS,
@@ -47,7 +47,16 @@ HALF_WEIGHT = ("A6000", "L40S")  # k_e = 0.5 in the artifact's dispatch score (H
 
 def profile_key(spec: InstanceSpec) -> tuple[object, ...]:
     """What decides an instance's costs: instances of equal key share one profile row."""
-    return spec.gpu, spec.model, spec.gpus, spec.kv_tokens, spec.power_cap_w
+    return (
+        spec.gpu,
+        spec.model,
+        spec.gpus,
+        spec.kv_tokens,
+        spec.power_cap_w,
+        spec.profile,
+        spec.prefill_scale,
+        spec.decode_scale,
+    )
 
 
 def cost_tables(fleet: Fleet) -> tuple[Costs, dict[tuple[object, ...], int]]:
@@ -59,7 +68,7 @@ def cost_tables(fleet: Fleet) -> tuple[Costs, dict[tuple[object, ...], int]]:
     for spec in fleet.instances:
         if profile_key(spec) not in rows:
             rows[profile_key(spec)] = len(tables)
-            found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
+            found = profile_of(spec)
             tables.append(cost_table(found, seqs, tokens, spec.power_cap_w))
     costs = Costs(
         np.concatenate([profile_row(table) for table in tables]),

@@ -42,9 +42,9 @@ def test_a_server_that_is_taken_out_is_red_with_its_reason() -> None:
 
 def test_drift_beyond_the_limit_is_marked() -> None:
     (row,) = servers.predictions(seen()).rows
-    assert [cell.text for cell in row][3:6] == ["100 ms", "150 ms", "+50 %"]
-    assert "late" in row[5].kind
-    assert "late" not in row[8].kind
+    assert [cell.text for cell in row][4:7] == ["100 ms", "150 ms", "+50 %"]
+    assert "late" in row[6].kind
+    assert "late" not in row[9].kind
 
 
 def test_without_comparisons_there_are_dashes() -> None:
