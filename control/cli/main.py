@@ -22,6 +22,7 @@ COMMANDS = {
     "bench": ("control.cli.bench", "bench"),
     "accuracy": ("control.cli.accuracy", "accuracy"),
     "calibrate": ("control.cli.calibrate", "calibrate"),
+    "load": ("control.cli.load", "load"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
 }
