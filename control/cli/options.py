@@ -86,15 +86,16 @@ def read_work(
 
 
 def inputs(fleet_name: str, seed: int, work: dict[str, Any]) -> tuple[Workload, Fleet]:
-    """The workload and the fleet that the options describe, read before anything compiles.
+    """The workload and the fleet that the options describe, read before anything compiles; real servers are simulated.
 
     Raises:
         FleetError: the fleet cannot be read.
         SettingError, TraceError: see read_work.
     """
     from control.model.fleet import load_fleet
+    from control.tuning.imagine import unplugged
 
-    fleet = load_fleet(fleet_name)
+    fleet = unplugged(load_fleet(fleet_name))
     workload = read_work(seed=seed, **work)
     say_if_cold()
     return workload, fleet

@@ -1,11 +1,25 @@
-"""A live world whose real servers are replaced by the twin's: what forks and replays run on."""
+"""Real servers replaced by the twin's: what forks, replays and simulations of a real fleet run on."""
+
+from dataclasses import replace
 
 import numpy as np
 
+from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import DECODE, HELD, IDLE, PREFILL, TRANSFER, WAITING
 from control.twin.world import World
 
 OPEN = (WAITING, PREFILL, DECODE, TRANSFER, HELD)
+
+
+def unplugged(fleet: Fleet) -> Fleet:
+    """`fleet` with its real servers simulated, each with no more seats than calls are sent there at once."""
+    return replace(fleet, instances=tuple(_unplugged(spec) for spec in fleet.instances))
+
+
+def _unplugged(spec: InstanceSpec) -> InstanceSpec:
+    if spec.url is None:
+        return spec
+    return replace(spec, url=None, max_num_seqs=min(spec.max_num_seqs, spec.window or spec.max_num_seqs))
 
 
 def imagined(world: World) -> World:

@@ -10,7 +10,7 @@ from control.engine.view import drain_journal
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import ACTIVE, COMPLETED
 from control.tuning.decide import TunerSettings
-from control.tuning.imagine import OPEN, imagined
+from control.tuning.imagine import OPEN, imagined, unplugged
 from control.twin.kernel import advance
 from control.twin.world import fork
 
@@ -86,3 +86,16 @@ def test_alpha_is_tuned_on_what_real_servers_were_asked() -> None:
     tuner.close()
     assert ended is not None
     assert 0.0 <= ended.result["alpha"] <= 1.0
+
+
+def test_a_fleet_of_real_servers_is_simulated_with_the_seats_of_its_windows() -> None:
+    specs = (
+        InstanceSpec("windowed", "H100", "Llama-3.1-8B", url="http://a", window=8),
+        InstanceSpec("wide", "H100", "Llama-3.1-8B", url="http://b", window=512, max_num_seqs=64),
+        InstanceSpec("open", "H100", "Llama-3.1-8B", url="http://c"),
+        InstanceSpec("planned", "L40S", "Llama-3.1-8B", window=8),
+    )
+    found = unplugged(Fleet("mixed", specs)).instances
+    assert [spec.url for spec in found] == [None] * 4
+    assert [spec.max_num_seqs for spec in found] == [8, 64, 256, 256]
+    assert found[3] is specs[3]

@@ -1,11 +1,14 @@
-"""Real servers for the tests of this folder; each set is started once, by the first test that wants it.
+"""Real servers for the tests of this folder, one set of them at a time: the cores are few, and idle servers take some.
 
 pair      small on core 0 and med on core 1, of unequal speed: what a gateway spreads calls over
 handover  a prefiller on core 0 and a decoder on core 1, both small
 crowded   small with one seat and room for four that wait
+
+The tests are sorted by the set they want, so each is started once.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +18,9 @@ from tests.vllm.servers import Server, serving
 from tests.vllm.setup_env import python_of, venv_folder
 
 QUEUE = 4
+
+
+SETS = ("pair", "crowded", "handover")
 
 
 class Pair(NamedTuple):
@@ -29,6 +35,41 @@ class Handover(NamedTuple):
 
     prefill: Server
     decode: Server
+
+
+class Sets:
+    """The set of servers that runs."""
+
+    def __init__(self, logs: Path) -> None:
+        self.logs, self.name, self.ends = logs, "", ExitStack()
+        self.servers: Any = None
+
+    def want(self, name: str, make: Callable[[], Any]) -> Any:
+        """The servers of that set, all up; another set that runs is ended, one that has lost a server started anew."""
+        if self.name != name or not all(server.is_alive() for server in self.servers):
+            self.end()
+            servers = make()
+            self.ends.enter_context(serving(self.logs, *servers))
+            self.name, self.servers = name, servers
+        return self.servers
+
+    def end(self) -> None:
+        """End the set that runs."""
+        self.name = ""
+        self.ends.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that want the same servers one after the other, those that start their own first."""
+    mine = [k for k, item in enumerate(items) if item.get_closest_marker("vllm")]
+    ordered = sorted((items[k] for k in mine), key=lambda item: wanted(getattr(item, "fixturenames", ())))
+    for k, item in zip(mine, ordered, strict=True):
+        items[k] = item
+
+
+def wanted(fixtures: Sequence[str]) -> int:
+    """The place of the set that a test with these fixtures wants."""
+    return max((SETS.index(name) + 1 for name in SETS if name in fixtures), default=0)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,11 +94,20 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pair(logs: Path) -> Iterator[Pair]:
+def sets(logs: Path) -> Iterator[Sets]:
+    """What starts and ends the sets."""
+    found = Sets(logs)
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+@pytest.fixture
+def pair(sets: Sets) -> Pair:
     """A quick server and a slow one."""
-    servers = Pair(Server("small", on=0), Server("med", on=1))
-    with serving(logs, *servers):
-        yield servers
+    found: Pair = sets.want("pair", lambda: Pair(Server("small", on=0), Server("med", on=1)))
+    return found
 
 
 @pytest.fixture
@@ -72,17 +122,18 @@ def either(request: pytest.FixtureRequest, pair: Pair) -> Server:
     return pair.small if request.param == "small" else pair.med
 
 
-@pytest.fixture(scope="session")
-def handover(logs: Path) -> Iterator[Handover]:
+@pytest.fixture
+def handover(sets: Sets) -> Handover:
     """A prefiller and a decoder."""
-    servers = Handover(Server("small", "prefill", on=0), Server("small", "decode", on=1))
-    with serving(logs, *servers):
-        yield servers
+    roles = ("prefill", 0), ("decode", 1)
+    found: Handover = sets.want("handover", lambda: Handover(*(Server("small", role, on) for role, on in roles)))
+    return found
 
 
-@pytest.fixture(scope="session")
-def crowded(logs: Path) -> Iterator[Server]:
+@pytest.fixture
+def crowded(sets: Sets) -> Server:
     """A server with one seat and room for QUEUE calls that wait; more it turns away."""
-    server = Server("small", "both", 0, 0, "--max-num-seqs", 1, "--max-num-queued-reqs", QUEUE)
-    with serving(logs, server):
-        yield server
+    flags = ("--max-num-seqs", 1, "--max-num-queued-reqs", QUEUE)
+    (found,) = sets.want("crowded", lambda: (Server("small", "both", 0, 0, *flags),))
+    assert isinstance(found, Server)
+    return found

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 from openai import OpenAI, OpenAIError
 
@@ -24,7 +25,8 @@ START_S = 240.0
 TAIL_LINES = 40
 
 #: One thread and no compiler: else a server spins on every core. Tool calls must follow their schema, without the
-#: freedom of blanks, in which a model with random weights loses itself. Nothing is fetched, nothing reported.
+#: freedom of blanks, in which a model with random weights loses itself. Nothing is fetched, nothing reported. In its
+#: mode for developers a server takes the order to empty its prefix cache.
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
@@ -33,6 +35,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TORCH_COMPILE_DISABLE": "1",
     "PYTHONPATH": "",
+    "VLLM_SERVER_DEV_MODE": "1",
 }
 #: Without a size for its cache in bytes vLLM asks for nearly all memory there is.
 FLAGS = f"""
@@ -120,11 +123,12 @@ class Server:
 
     def metric(self, name: str, **labels: str) -> float | None:
         """A metric's value, summed over its other labels; None where it is not there."""
-        text = self.get("/metrics")[1]
-        found = re.findall(rf"^{re.escape(name)}(?:{{(.*)}})? (\S+)$", text, re.MULTILINE)
-        wanted = {f'{label}="{value}"' for label, value in labels.items()}
-        values = [float(value) for has, value in found if wanted <= set(has.split(","))]
-        return sum(values) if values else None
+        return metric_in(self.get("/metrics")[1], name, **labels)
+
+    def forget(self) -> None:
+        """Empty its prefix cache: what an earlier run sent must not help a later one."""
+        with urlopen(Request(f"{self.url}/reset_prefix_cache", method="POST"), timeout=30.0):
+            pass
 
     def tail(self) -> str:
         """The last lines of its log."""
@@ -155,6 +159,14 @@ class Server:
             self.running.end()
             shutil.rmtree(self.scratch, ignore_errors=True)
         assert not living(all_of_it), f"left of {self}: {[command_line(pid) for pid in living(all_of_it)]}"
+
+
+def metric_in(text: str, name: str, **labels: str) -> float | None:
+    """A metric's value in a Prometheus text, summed over its other labels; None where it is not there."""
+    found = re.findall(rf"^{re.escape(name)}(?:{{(.*)}})? (\S+)$", text, re.MULTILINE)
+    wanted = {f'{label}="{value}"' for label, value in labels.items()}
+    values = [float(value) for has, value in found if wanted <= set(has.split(","))]
+    return sum(values) if values else None
 
 
 def kv_config(role: str) -> str:

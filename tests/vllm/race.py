@@ -1,0 +1,219 @@
+"""Race policies over two real servers of unequal speed, beside what the simulator predicts of the same runs.
+
+    python tests/vllm/race.py --runs 5 --json
+
+Starts small on core 0 and med on core 1, calibrates both, finds the rate from the capacity that the simulator states
+under the first policy, and runs the same text-to-SQL shaped trace under every policy in turn, each run through a
+`headway engine` of its own with `headway load`, the order changing from run to run. `headway sim` runs the same trace,
+rate, seed and fleet file.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.support.running import descendants, until
+from tests.vllm.servers import Server, serving
+from tests.vllm.stack import Stack, calibrate, command, headway_over, write_fleet
+from tests.vllm.work import write_trace
+
+FLOOD = 1000.0  # workflows/s: all of them at once, so that the throughput is the capacity
+TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+
+Report = dict[str, Any]
+
+
+def say(text: str) -> None:
+    """Tell how far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a process and of all below it, s."""
+    total = 0.0
+    for one in (pid, *descendants(pid)):
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(fields[11]) + int(fields[12])) * TICK_S
+    return total
+
+
+class Race:
+    """The runs of one set of servers."""
+
+    def __init__(self, folder: Path, servers: tuple[Server, ...], options: argparse.Namespace) -> None:
+        self.folder, self.servers, self.options = folder, servers, options
+        self.policies: list[str] = options.policies.split(",")
+        self.windows = dict(zip(("small", "med"), map(int, options.windows.split(",")), strict=True))
+        self.profiles: dict[str, Path] = {}
+        self.rate = options.rate
+
+    def fleet(self, folder: Path) -> dict[str, Any]:
+        """What a fleet file is written from."""
+        return {"profiles": self.profiles, "windows": self.windows}
+
+    def learn(self) -> Report:
+        """Profiles of the servers: those that were given, else measured now, one server at a time."""
+        told: Report = {}
+        for server in self.servers:
+            given = Path(self.options.profiles or "") / f"{server.model}.json"
+            if self.options.profiles and given.exists():
+                self.profiles[server.model] = given.resolve()
+                told[server.model] = orjson.loads(given.read_bytes())
+                continue
+            say(f"calibrating {server}")
+            self.profiles[server.model], told[server.model] = calibrate(self.folder, server, self.options.budget_s)
+            if self.options.profiles:
+                given.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.profiles[server.model], given)
+        return told
+
+    def simulate(self, trace: Path, policy: str, rate: float, seed: int) -> Report:
+        """What the simulator says of a run on the fleet file of the real servers."""
+        fleet = write_fleet(self.folder / "fleet.toml", self.servers, **self.fleet(self.folder))
+        rule = ("--policy", policy, "--alpha", self.options.alpha, "--rate", rate, "--seed", seed)
+        return command(self.folder, "sim", "--fleet", fleet, "--trace", trace, *rule)
+
+    def choose_rate(self) -> Report:
+        """The rate as a share of the capacity under the first policy."""
+        trace = write_trace(self.folder / "flood.jsonl", 300, 0)
+        capacity = self.simulate(trace, self.policies[0], FLOOD, 0)["throughput_wps"]
+        self.rate = self.rate or self.options.load * capacity
+        return {"capacity_wps": capacity, "rate_wps": self.rate}
+
+    def run(self, policy: str, seed: int) -> Report:
+        """One real run and its prediction."""
+        trace = write_trace(self.folder / f"{seed}.jsonl", round(self.rate * self.options.duration), seed)
+        predicted = self.simulate(trace, policy, self.rate, seed)
+        for server in self.servers:
+            server.forget()
+        with headway_over(self.folder, self.servers, policy, self.options.alpha, **self.fleet(self.folder)) as stack:
+            before = self.cpu(stack)
+            how = ("--rate", self.rate, "--seed", seed)
+            load = command(self.folder, "load", "--url", stack.url, "--trace", trace, *how)
+            used = {name: seconds - before[name] for name, seconds in self.cpu(stack).items()}
+            until(stack.is_idle, "the record says that all has ended")
+            seen = {name: row["observed"] for name, row in stack.instances().items()}
+            refined = stack.events("refined")
+        return {"policy": policy, "seed": seed, "refined": refined, "observed": seen, "cpu_s": used} | beside(
+            load, predicted
+        )
+
+    def cpu(self, stack: Stack) -> dict[str, float]:
+        """CPU time so far of Headway and of every server, s."""
+        mine = {"headway": cpu_s(stack.running.pid)}
+        return mine | {one.model: cpu_s(one.running.pid) for one in self.servers if one.running is not None}
+
+    def runs(self) -> Iterator[Report]:
+        """All runs; every other time in the other order."""
+        for seed in range(self.options.first_seed, self.options.first_seed + self.options.runs):
+            for policy in self.policies[:: -1 if seed % 2 else 1]:
+                report = self.run(policy, seed)
+                say(line(report))
+                yield report
+
+
+def beside(load: Report, predicted: Report) -> Report:
+    """The figures of a run beside those that were predicted."""
+    latency = load["workflow_latency_s"]
+    served = {"mean_s": latency["mean"], "p50_s": latency["p50"], "p95_s": latency["p95"]}
+    return {
+        **served,
+        "predicted": {name: predicted[name] for name in served},
+        "error": {name: predicted[name] / value - 1.0 for name, value in served.items()},
+        "workflows": load["workflows"],
+        "calls": load["calls"],
+        "failures": load["failures"],
+        "slo_attainment": load["slo_attainment"],
+        "lateness_s": load["lateness_s"],
+        "duration_s": load["duration_s"],
+        "ttft_s": load["ttft_s"],
+        "tpot_s": load["tpot_s"],
+        "predicted_calls": {i["name"]: i.get("calls") for i in predicted["per_instance"]},
+        "sent": {},
+    }
+
+
+def line(report: Report) -> str:
+    """A run in one line."""
+    told = f"seed {report['seed']} {report['policy']}: "
+    for name in ("mean_s", "p95_s"):
+        told += f"{name} {report[name]:.2f} (predicted {report['predicted'][name]:.2f}), "
+    flows, cpu = report["workflows"], ", ".join(f"{name} {s:.0f}" for name, s in report["cpu_s"].items())
+    return told + f"{flows['done']} done, {flows['failed']} failed in {report['duration_s']:.0f} s, CPU s: {cpu}"
+
+
+def verdict(runs: list[Report], policies: list[str]) -> Report:
+    """Who won, and how far the predictions were off: medians over the runs."""
+    found: Report = {}
+    for policy in policies:
+        mine = [run for run in runs if run["policy"] == policy]
+        errors = {name: statistics.median(run["error"][name] for run in mine) for name in ("mean_s", "p95_s")}
+        p95s = [run["p95_s"] for run in mine]
+        found[policy] = {"runs": len(mine), "p95_s": p95s, "median_error": errors}
+    if len(policies) > 1:
+        first, other = (found[policy]["p95_s"] for policy in policies[:2])
+        found["wins"] = sum(a < b for a, b in zip(first, other, strict=True))
+        found["p95_gain"] = [b / a for a, b in zip(first, other, strict=True)]
+    return found
+
+
+@contextmanager
+def scratch(kept: str | None) -> Iterator[Path]:
+    """A folder for stores and logs, kept where one is named."""
+    if kept:
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        yield Path(kept).resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="race-") as folder:
+        yield Path(folder)
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5, help="runs of each policy, seeds from --first-seed on")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--duration", type=float, default=60.0, help="s in which workflows arrive")
+    parser.add_argument("--policies", default="hexgen,rr-fcfs", help="the first should win over the second")
+    parser.add_argument("--alpha", type=float, default=0.3)
+    parser.add_argument("--load", type=float, default=0.7, help="share of the simulated capacity")
+    parser.add_argument("--rate", type=float, help="workflows/s instead of --load")
+    parser.add_argument("--windows", default="8,4", help="calls in flight on small and on med")
+    parser.add_argument("--budget-s", type=float, default=120.0, help="s to calibrate each server")
+    parser.add_argument("--profiles", help="folder of profiles: used where they are there, else written")
+    parser.add_argument("--folder", help="keep stores and logs here")
+    parser.add_argument("--json", action="store_true", help="print one object on stdout")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run it all and print what came out."""
+    options = arguments()
+    servers = (Server("small", on=0), Server("med", on=1))
+    with scratch(options.folder) as folder, serving(folder, *servers):
+        race = Race(folder, servers, options)
+        report: Report = {"profiles": race.learn(), **race.choose_rate()}
+        say(f"capacity {report['capacity_wps']:.2f} workflows/s, rate {report['rate_wps']:.2f}")
+        report["runs"] = list(race.runs())
+        report["verdict"] = verdict(report["runs"], race.policies)
+    say(orjson.dumps(report["verdict"], option=orjson.OPT_INDENT_2).decode())
+    if options.json:
+        sys.stdout.buffer.write(orjson.dumps(report) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
