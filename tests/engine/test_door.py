@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from control.engine.door import Door, Identity, Order
+from control.engine.door import Door
 from control.engine.spare import LONG_CALLS, start_gateway
+from control.engine.tickets import Identity, Order
 from control.engine.view import drain_journal
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import (
