@@ -1,5 +1,7 @@
 """How a stream of events is read on its way: however the bytes are cut, the client and the books get the same."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +37,7 @@ def read(parts: list[bytes], wants_usage: bool) -> tuple[bytes, Stream]:
 @given(st.lists(PIECES, max_size=12).map(b"".join), st.sets(st.integers(0, 400)), st.booleans())
 def test_the_cut_of_the_bytes_makes_no_difference(data: bytes, cuts: set[int], wants_usage: bool) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
-    said, stream = read([data[a:b] for a, b in zip(edges, edges[1:], strict=False)], wants_usage)
+    said, stream = read([data[a:b] for a, b in pairwise(edges)], wants_usage)
     whole, once = read([data], wants_usage)
     assert said == whole
     assert vars(stream) == vars(once)

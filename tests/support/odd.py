@@ -11,7 +11,7 @@ Chat = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def odd_server(chat: Chat, role: str = "mixed") -> AsyncIterator[InstanceSpec]:
+async def odd_server(chat: Chat, role: str = "mixed", name: str = "odd") -> AsyncIterator[InstanceSpec]:
     """An instance that is ready and answers chats with `chat`."""
 
     async def models(request: web.Request) -> web.Response:
@@ -33,7 +33,7 @@ async def odd_server(chat: Chat, role: str = "mixed") -> AsyncIterator[InstanceS
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     port = runner.addresses[0][1]
     try:
-        yield InstanceSpec("odd", "A100", "Llama-3.1-8B", role=role, url=f"http://127.0.0.1:{port}")
+        yield InstanceSpec(name, "A100", "Llama-3.1-8B", role=role, url=f"http://127.0.0.1:{port}")
     finally:
         await runner.cleanup()
 

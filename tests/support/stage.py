@@ -10,14 +10,14 @@ from typing import Any
 import aiohttp
 import numpy as np
 
-from control.adapters.mock.faults import Faults, changed
+from control.adapters.mock.faults import Faults
 from control.adapters.mock.serve import Server, running
 from control.adapters.mock.settings import MockSettings
 from control.config import GatewaySettings
 from control.engine.door import Door
 from control.engine.spare import start_gateway
-from control.engine.view import drain_journal
 from control.engine.tickets import Identity
+from control.engine.view import drain_journal
 from control.gateway.gateway import Gateway
 from control.gateway.host import GatewayHost
 from control.gateway.predict import predict
@@ -72,7 +72,7 @@ class Stage:
 
     def fault(self, i: int, **faults: Any) -> None:
         """Have these go wrong on server `i` from now on, and nothing else."""
-        self.servers[i].mock.set_faults(changed(Faults(), faults))
+        self.servers[i].mock.set_faults(Faults(**faults))
 
     def upstream(self, i: int) -> Upstream:
         """What the gateway knows of server `i`."""
