@@ -275,8 +275,8 @@ class Door:
             self.drain()
         self.spare = how(self.live)
         world = self.live.world
-        open_rows = np.flatnonzero(np.isin(world.calls["uid"], np.fromiter(self.rows, np.int64, len(self.rows))))
-        self.rows = {int(world.calls[c]["uid"]): int(c) for c in open_rows}
+        still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN))  # spare rows have small numbers as well
+        self.rows = {int(uid): int(c) for c, uid in zip(still_open, world.calls["uid"][still_open], strict=True)}
         self.numbers = {c: uid for uid, c in self.rows.items()}
         active = {
             int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["state"] == codes.ACTIVE)
