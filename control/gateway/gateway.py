@@ -36,6 +36,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 SWEEP_S = 0.05
 PARTS = 20  # of the open calls whose progress is told at each sweep
 LEAVE_S = 3.0  # calls that are broken off at the end are given so long
+CONNECT_S = 5.0  # a server that takes no connection for so long is not there
 KEPT_ALIVE_S = 4.0  # an idle connection; vLLM closes it after 5 s, and a request must not meet that
 PASSED_ON = ("authorization", "traceparent", "tracestate", "x-session-id", "baggage")
 CONTENT = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
@@ -71,7 +72,7 @@ class Gateway:
         """Open connections and begin to watch the servers. The loop that runs this runs everything."""
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_ALIVE_S),
-            timeout=aiohttp.ClientTimeout(total=None),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
             cookie_jar=aiohttp.DummyCookieJar(),  # no client may get another one's cookies
             auto_decompress=False,
             read_bufsize=2**18,
@@ -92,6 +93,7 @@ class Gateway:
         until_s = time.monotonic() + LEAVE_S
         while self.calls and time.monotonic() < until_s:
             await asyncio.sleep(0.01)
+        self.door.on_orders = lambda orders: None
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

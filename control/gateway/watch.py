@@ -73,7 +73,7 @@ class Watcher:
                     await self.ask_health(upstream)
                 else:
                     await self.become_ready(upstream)
-            except (aiohttp.ClientError, OSError, ValueError, NotReadyError) as error:
+            except Exception as error:  # whatever it is, the next look may find it well
                 self.not_well(upstream, str(error) or type(error).__name__)
             await asyncio.sleep(self.gateway.settings.probe_s)
 
@@ -198,8 +198,7 @@ class Watcher:
         """Read the power of the servers' GPUs once a second; book it, and set the caps that were asked for."""
         metered = [one for one in self.gateway.upstreams.values() if one.spec.power is not None]
         while True:
-            for upstream in metered:
-                await self.read_power(upstream)
+            await asyncio.gather(*(self.read_power(upstream) for upstream in metered))
             watts = [
                 self.seen[i].power_w if i in self.seen else None
                 for i in range(len(self.gateway.door.live.fleet.instances))
@@ -224,7 +223,7 @@ class Watcher:
                 if off and wanted is not None and gpu.index is not None and (spec.power_cap_w or seen.power_set):
                     await source.set_limit(gpu.index, wanted)
                     seen.power_set = True
-        except (MetricsError, ValueError, OSError) as error:
+        except Exception as error:  # a meter that fails is told of; it ends nothing
             seen.power_w, seen.power_error = None, str(error)
 
     def source(self, where: str) -> PowerSource:

@@ -3,8 +3,11 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from aiohttp import web
+
 from control.adapters.mock.settings import MockSettings
 from control.model.fleet import InstanceSpec
+from tests.support.odd import odd_server, says
 from tests.support.stage import SPEC, Stage, play, staged, until
 
 DEADLINES_S = (700, 100, 900, 400, 1000, 200, 800, 300, 600, 500)
@@ -56,5 +59,23 @@ def test_a_server_that_ranks_is_told_the_deadline() -> None:
             assert priorities == sorted(priorities)
             assert len(set(priorities)) == 10
             assert [row["id"] for row in admitted] == [f"slo-{slo_s}" for slo_s in sorted(DEADLINES_S)]
+
+    play(scene)
+
+
+def test_a_server_that_refuses_to_rank_is_not_asked_to() -> None:
+    seen: list[str | None] = []
+
+    async def chat(request: web.Request) -> web.StreamResponse:
+        seen.append(request.headers.get("x-vllm-priority"))
+        return await says(b'{"choices": []}', kind="application/json")(request)
+
+    async def scene() -> None:
+        async with odd_server(chat) as odd, staged(more=(Ranked(**vars(odd)),)) as stage:
+            await stage.ready()
+            assert not stage.gateway.upstreams[0].has_priority
+            assert any(kind == "no_priority" for kind, _ in stage.door.notes)
+            assert (await stage.ask())[0] == 200
+            assert seen == [None]
 
     play(scene)

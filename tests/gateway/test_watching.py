@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from control.adapters.mock.settings import MockSettings
 from control.gateway.upstream import Health
 from control.policy.codes import DRAINING, UP
-from control.twin.acts import drain, revive
+from control.twin.acts import cancel, drain, revive
 from tests.support.stage import Stage, play, staged, until
 
 FAST = MockSettings(ttft_ms=5.0, tpot_ms=1.0)
@@ -117,5 +117,24 @@ def test_an_operators_word_does_not_make_a_server_well() -> None:
             await until(lambda: stage.door.live.world.instances["state"][0] != UP)
             answers = await asyncio.gather(*(stage.ask() for _ in range(4)))
             assert {headers["x-headway-instance"] for _, _, headers in answers} == {"s1"}
+
+    play(scene)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_workflow_that_an_operator_gives_up_ends_in_words(stream: bool) -> None:
+    async def scene() -> None:
+        async with staged(MockSettings(ttft_ms=5.0, tpot_ms=50.0)) as stage:
+            await stage.ready()
+            ask: Any = stage.stream if stream else stage.ask
+            task = asyncio.create_task(ask({"x-session-id": "a"}, max_tokens=1000))
+            await until(lambda: any(flow.tokens > 2 for flow in stage.servers[0].mock.core.running))
+            with stage.door.lock:
+                cancel(stage.door.live.world, stage.door.live.flows["a"].row)
+                stage.door.drain()
+            status, said = (await task)[:2]
+            assert status == (200 if stream else 499)
+            assert "given up by an operator" in str(said)
+            await until(lambda: stage.servers[0].mock.seen["cancelled"] == 1)
 
     play(scene)

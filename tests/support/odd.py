@@ -18,6 +18,9 @@ async def odd_server(chat: Chat, role: str = "mixed", name: str = "odd") -> Asyn
         return web.json_response({"object": "list", "data": [{"id": "mock", "max_model_len": 4096}]})
 
     async def one_token(request: web.Request) -> web.Response:
+        if "x-vllm-priority" in request.headers:
+            told = "Got priority 1 but Priority scheduling is not enabled."
+            return web.json_response({"error": {"message": told}}, status=400)
         return web.json_response({"choices": [{"index": 0, "text": "x", "finish_reason": "length"}]})
 
     async def health(request: web.Request) -> web.Response:
