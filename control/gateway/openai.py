@@ -11,7 +11,7 @@ USAGE_OPTION = b'"stream_options":{"include_usage":true}'
 DONE = b"[DONE]"
 END_OF_EVENT = re.compile(rb"\n\r?\n")
 DATA_LINE = re.compile(rb"^data:[ ]?(.*?)\r?$", re.MULTILINE)
-TELLING = re.compile(rb'"usage"\s*:\s*\{|"error"|\[DONE\]')  # an event with any of these is looked into
+USAGE_TIGHT, USAGE_LOOSE, ERROR = b'"usage":{', b'"usage": {', b'"error"'  # such events are looked into
 MOST_COUNT = 2**40  # tokens that are believed
 ASK_REMOTE_DECODE: dict[str, Any] = {
     "do_remote_decode": True,
@@ -124,6 +124,19 @@ def usage_of(body: Any) -> Usage:
     return Usage(*(int(n) if isinstance(n, int) and 0 <= n < MOST_COUNT else -1 for n in counts))
 
 
+def end_of_events(data: bytes) -> int:
+    """Where the last whole event ends; the usual case apart, which is twice as fast."""
+    if b"\r" not in data and b"\n\n\n" not in data:
+        return data.rfind(b"\n\n") + 2 if b"\n\n" in data else 0
+    ends = [end.end() for end in END_OF_EVENT.finditer(data)]
+    return ends[-1] if ends else 0
+
+
+def is_telling(data: bytes) -> bool:
+    """Whether events may tell more than a token."""
+    return USAGE_TIGHT in data or USAGE_LOOSE in data or ERROR in data or DONE in data
+
+
 class Stream:
     """Watches a stream of server-sent events: counts, usage, how it ends. Feed it what comes, send on what it gives.
 
@@ -144,9 +157,7 @@ class Stream:
         """The whole events so far, to be passed on."""
         if self.rest:
             data = self.rest + data
-        cut = 0
-        for end in END_OF_EVENT.finditer(data):
-            cut = end.end()
+        cut = end_of_events(data)
         self.rest, whole = data[cut:], data[:cut]
         return self.take(whole) if whole else b""
 
@@ -159,7 +170,7 @@ class Stream:
         """Take in whole events; those for the client."""
         n = whole.count(b"\ndata:") + whole.startswith(b"data:")
         self.events += n
-        if n and TELLING.search(whole) is not None:
+        if n and is_telling(whole):
             return self.look(whole)
         self.said = self.said or n > 0
         return whole
@@ -170,7 +181,7 @@ class Stream:
         for end in [*(found.end() for found in END_OF_EVENT.finditer(whole)), len(whole)]:
             event, at = whole[at:end], end
             lines = DATA_LINE.findall(event)
-            if lines and TELLING.search(event) is not None and self.is_held_back(lines):
+            if lines and is_telling(event) and self.is_held_back(lines):
                 continue
             self.said = self.said or bool(lines)
             kept.append(event)
