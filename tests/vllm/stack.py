@@ -55,7 +55,8 @@ class Stack:
     def snapshot(self) -> dict[str, Any]:
         """What the engine recorded last."""
         with closing(open_store(str(self.store))) as store:
-            return readers.latest_snapshot(store) or {}
+            found = readers.latest_snapshot(store)
+        return found["payload"] if found else {}
 
     def instances(self) -> dict[str, dict[str, Any]]:
         """The snapshot's instances by name."""

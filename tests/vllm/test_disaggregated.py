@@ -49,7 +49,7 @@ def test_a_conversation_moves_its_kv_once_and_stays_with_its_decoder(stack: Stac
     messages, gains = list[Any](), list[dict[str, float]]()
     for number in range(TURNS):
         before = prompt_tokens(handover.decode)
-        messages.append(user(facts(60, f"turn {number}")))
+        messages.append(user(facts(40, f"turn {number}")))
         answer = turn(stack, messages, "five turns")
         gains.append(gained(handover.decode, before, answer.prompt_tokens))
         messages.append({"role": "assistant", "content": answer.text})

@@ -81,7 +81,7 @@ def test_an_answer_through_the_gateway_is_that_of_the_server(stack: Stack, pair:
 
 
 def test_a_fault_of_the_client_is_told_in_the_servers_words(stack: Stack, pair: Pair) -> None:
-    bodies: list[dict[str, Any]] = [{"temperature": -1}, {"max_tokens": 100_000}, {"messages": [{"role": "user"}]}]
+    bodies: list[dict[str, Any]] = [{"temperature": -1}, {"max_tokens": 100_000}]
     for body in bodies:
         errors = []
         for one in (stack, pair.small):

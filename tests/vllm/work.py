@@ -9,7 +9,7 @@ import orjson
 
 SLO_S = 6.0
 LONGEST_TOKENS, SHORTEST_TOKENS = 1500, 50
-SCHEMA_TOKENS, SCHEMA_SPREAD = 350.0, 0.5  # median and sigma of the lognormal length of a database's schema
+SCHEMA_TOKENS, SCHEMA_SPREAD = 90.0, 0.8  # median and sigma of the lognormal length of a database's schema
 
 Call = dict[str, Any]
 
@@ -21,20 +21,20 @@ def call(stage: str, group: int, inputs: float, outputs: int) -> Call:
 
 
 def calls(chance: Random) -> Iterator[Call]:
-    """The calls of one workflow: five to seven stages, two of which run calls side by side."""
+    """The calls of one workflow: six to eight stages, two of which run calls side by side."""
     schema = SCHEMA_TOKENS * chance.lognormvariate(0.0, SCHEMA_SPREAD)
-    yield call("keywords", 0, chance.uniform(60, 160), chance.randint(10, 25))
-    yield call("retrieve", 1, chance.uniform(80, 220), chance.randint(5, 15))
+    yield call("keywords", 0, chance.uniform(50, 90), chance.randint(15, 30))
+    yield call("retrieve", 1, chance.uniform(50, 120), chance.randint(10, 20))
     for _ in range(2):
-        yield call("candidate", 2, schema + chance.uniform(50, 120), chance.randint(30, 60))
+        yield call("candidate", 2, schema + chance.uniform(20, 40), chance.randint(40, 60))
     group = 3
     for _ in range(chance.choices((0, 1, 2), (0.5, 0.35, 0.15))[0]):
-        yield call("revise", group, schema + chance.uniform(120, 240), chance.randint(20, 50))
+        yield call("revise", group, schema + chance.uniform(60, 120), chance.randint(30, 50))
         group += 1
-    yield call("unit_test", group, chance.uniform(150, 300), chance.randint(20, 40))
+    yield call("unit_test", group, chance.uniform(60, 120), chance.randint(25, 45))
     for _ in range(chance.randint(2, 3)):
-        yield call("evaluate", group + 1, chance.uniform(80, 200), chance.randint(5, 20))
-    yield call("select", group + 2, chance.uniform(50, 100), chance.randint(5, 10))
+        yield call("evaluate", group + 1, chance.uniform(50, 90), chance.randint(15, 30))
+    yield call("select", group + 2, chance.uniform(50, 70), chance.randint(5, 15))
 
 
 def write_trace(path: Path, workflows: int, seed: int) -> Path:
