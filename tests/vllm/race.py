@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -59,15 +59,16 @@ def cpu_s(pid: int) -> float:
 class Race:
     """The runs of one set of servers."""
 
-    def __init__(self, folder: Path, servers: tuple[Server, ...], options: argparse.Namespace) -> None:
-        self.folder, self.servers, self.options = folder, servers, options
-        self.policies: list[str] = options.policies.split(",")
-        self.windows = dict(zip(("small", "med"), map(int, options.windows.split(",")), strict=True))
+    def __init__(self, folder: Path, servers: tuple[Server, ...], asked: argparse.Namespace) -> None:
+        self.folder, self.servers, self.options = folder, servers, asked
+        self.policies: list[str] = asked.policies.split(",")
+        self.windows = dict(zip(("small", "med"), map(int, asked.windows.split(",")), strict=True))
         self.profiles: dict[str, Path] = {}
-        self.rate = options.rate
+        self.rate = asked.rate
 
-    def fleet(self, folder: Path) -> dict[str, Any]:
-        """What a fleet file is written from."""
+    @property
+    def known(self) -> dict[str, Any]:
+        """What a fleet file is written from beside the servers."""
         return {"profiles": self.profiles, "windows": self.windows}
 
     def learn(self) -> Report:
@@ -88,7 +89,7 @@ class Race:
 
     def simulate(self, trace: Path, policy: str, rate: float, seed: int) -> Report:
         """What the simulator says of a run on the fleet file of the real servers."""
-        fleet = write_fleet(self.folder / "fleet.toml", self.servers, **self.fleet(self.folder))
+        fleet = write_fleet(self.folder / "fleet.toml", self.servers, **self.known)
         rule = ("--policy", policy, "--alpha", self.options.alpha, "--rate", rate, "--seed", seed)
         return command(self.folder, "sim", "--fleet", fleet, "--trace", trace, *rule)
 
@@ -105,7 +106,7 @@ class Race:
         predicted = self.simulate(trace, policy, self.rate, seed)
         for server in self.servers:
             server.forget()
-        with headway_over(self.folder, self.servers, policy, self.options.alpha, **self.fleet(self.folder)) as stack:
+        with headway_over(self.folder, self.servers, policy, self.options.alpha, **self.known) as stack:
             before = self.cpu(stack)
             load = self.drive(stack, trace, seed)
             used = {name: seconds - before[name] for name, seconds in self.cpu(stack).items()}
@@ -215,8 +216,8 @@ def scratch(kept: str | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def arguments() -> argparse.Namespace:
-    """What was asked for."""
+def options(given: Sequence[str]) -> argparse.Namespace:
+    """The options that `given` sets, and the others' defaults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, help="runs of each policy, seeds from --first-seed on")
     parser.add_argument("--first-seed", type=int, default=1)
@@ -231,21 +232,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--profiles", help="folder of profiles: used where they are there, else written")
     parser.add_argument("--folder", help="keep stores and logs here")
     parser.add_argument("--json", action="store_true", help="print one object on stdout")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 def main() -> None:
     """Run it all and print what came out."""
-    options = arguments()
+    asked = options(sys.argv[1:])
     servers = (Server("small", on=0), Server("med", on=1))
-    with scratch(options.folder) as folder, serving(folder, *servers):
-        race = Race(folder, servers, options)
+    with scratch(asked.folder) as folder, serving(folder, *servers):
+        race = Race(folder, servers, asked)
         report: Report = {"profiles": race.learn(), **race.choose_rate()}
         say(f"capacity {report['capacity_wps']:.2f} workflows/s, rate {report['rate_wps']:.2f}")
         report["runs"] = list(race.runs())
         report["verdict"] = verdict(report["runs"], race.policies)
     say(orjson.dumps(report["verdict"], option=orjson.OPT_INDENT_2).decode())
-    if options.json:
+    if asked.json:
         sys.stdout.buffer.write(orjson.dumps(report) + b"\n")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from control.model.fleet import load_fleet, profile_of
 from tests.vllm.conftest import Pair
-from tests.vllm.race import Race
+from tests.vllm.race import Race, options
 from tests.vllm.servers import BLOCK_TOKENS, CONTEXT_TOKENS, SEATS
 from tests.vllm.stack import write_fleet
 
@@ -29,10 +29,8 @@ def learned() -> dict[str, Any]:
 @pytest.fixture
 def race(pair: Pair, learned: dict[str, Any], logs: Path, tmp_path: Path) -> Race:
     """A race over the pair, whose servers are measured once."""
-    folder = str(logs / "profiles")
-    options = {"runs": 1, "first_seed": 1, "duration": DURATION_S, "policies": "hexgen,rr-fcfs", "alpha": 0.3}
-    options |= {"load": 0.6, "rate": None, "patience_s": 30.0, "windows": "8,4", "budget_s": BUDGET_S, "profiles": folder}
-    found = Race(tmp_path, pair, argparse.Namespace(**options))
+    mine = {"duration": DURATION_S, "load": 0.5, "budget_s": BUDGET_S, "profiles": str(logs / "profiles")}
+    found = Race(tmp_path, pair, argparse.Namespace(**vars(options([])) | mine))
     learned.setdefault("told", found.learn())
     found.learn()
     return found
