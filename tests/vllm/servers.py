@@ -20,7 +20,7 @@ MODEL = "m"
 BLOCK_TOKENS = 32
 CONTEXT_TOKENS = 4096
 SEATS = 16
-START_S = 240.0
+START_S = 600.0
 TAIL_LINES = 40
 
 #: One thread and no compiler: else a server spins on every core. Tool calls must follow their schema, without the
