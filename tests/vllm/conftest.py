@@ -15,6 +15,7 @@ from tests.vllm.servers import Server, serving
 from tests.vllm.setup_env import python_of, venv_folder
 
 QUEUE = 4
+PATIENCE_S = 900.0
 
 
 class Pair(NamedTuple):
@@ -29,6 +30,13 @@ class Handover(NamedTuple):
 
     prefill: Server
     decode: Server
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test may wait for servers to start, which takes minutes on a busy machine."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(PATIENCE_S))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,6 +91,8 @@ def handover(logs: Path) -> Iterator[Handover]:
 @pytest.fixture(scope="session")
 def crowded(logs: Path) -> Iterator[Server]:
     """A server with one seat and room for QUEUE calls that wait; more it turns away."""
-    server = Server("small", "both", 0, 0, "--max-num-seqs", 1, "--max-num-queued-reqs", QUEUE)
+    server = Server(
+        "small", "both", 0, 0, "--max-num-seqs", 1, "--max-num-queued-reqs", 1 + QUEUE
+    )  # running ones count
     with serving(logs, server):
         yield server
