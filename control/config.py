@@ -33,6 +33,31 @@ class EngineSettings:
             raise SettingError(f"seed = {self.seed}: expected a whole number >= 0")
 
 
+@dataclass(frozen=True)
+class GatewaySettings:
+    """How requests are let in and passed on. SettingError on a value out of bounds."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    most_waiting: int = 2000  # calls that may wait here; further ones get 429
+    most_body_mb: int = 64  # of a request
+    first_byte_s: float = 600.0  # a server may be silent for so long before the first token of an answer
+    stall_s: float = 60.0  # and for so long inside a stream
+    idle_s: float = 300.0  # a workflow without open calls for so long has ended
+    lease_s: float = 30.0  # a prefiller keeps KV for so long after its leg
+    agent_token: str | None = None  # bearer token of the power agents
+    drain_s: float = 10.0  # calls under way may take so long to end when the gateway stops
+    scrape_s: float = 1.0  # between looks at a server's metrics
+    probe_s: float = 2.0  # between probes of a server that is taken out
+
+    def __post_init__(self) -> None:
+        """Refuse values that the gateway could not run with."""
+        within("port", self.port, 0, 65_535)
+        within("most_waiting", self.most_waiting, 1, 1_000_000)
+        for name in ("first_byte_s", "stall_s", "idle_s", "lease_s", "scrape_s", "probe_s"):
+            within(name, getattr(self, name), 0.01, 86_400.0)
+
+
 def within(name: str, value: float, low: float, high: float) -> float:
     """`value` if it lies in [low, high].
 

@@ -12,14 +12,17 @@ from importlib.metadata import version
 from types import FrameType
 from typing import Any
 
-from control.config import EngineSettings
+from control.config import EngineSettings, GatewaySettings
 from control.engine import checkpoint
 from control.engine.checkpoint import StaleCheckpointError
+from control.engine.door import Door
 from control.engine.jobs import start_jobs
 from control.engine.loop import Loop
 from control.engine.source import Source
+from control.engine.spare import start_gateway
 from control.engine.state import Live, start
-from control.errors import HeadwayError, LeaseHeldError
+from control.errors import HeadwayError, LeaseHeldError, SettingError
+from control.gateway.host import GatewayHost
 from control.jit import is_warm
 from control.model.fleet import Fleet, load_fleet
 from control.model.workload import Workload
@@ -34,7 +37,9 @@ from storage.open import Store, open_store
 log = logging.getLogger("headway.engine")
 
 
-def run_engine(url: str | None, settings: EngineSettings, fresh: bool, parent: int | None) -> int:
+def run_engine(
+    url: str | None, settings: EngineSettings, fresh: bool, parent: int | None, serving: GatewaySettings | None = None
+) -> int:
     """Drive the store at `url` until told to stop (SIGTERM, SIGINT, or the `parent` process gone).
 
     Raises:
@@ -48,7 +53,7 @@ def run_engine(url: str | None, settings: EngineSettings, fresh: bool, parent: i
     try:
         take_lease(store, owner, settings.lease_ttl_s, stop)
         compile_first(store, fleet, source, settings, stop)
-        drive(store, fleet, source, settings, fresh, stop)
+        drive(store, fleet, source, settings, fresh, stop, serving or GatewaySettings())
     finally:
         lease.release(store, owner)
         store.close()
@@ -79,6 +84,11 @@ def fleet_and_source(settings: EngineSettings) -> tuple[Fleet, Source]:
     Raises:
         InputError: a name or a file is not known.
     """
+    given = load_fleet(settings.fleet) if settings.fleet is not None else None
+    if given is not None and any(spec.url is not None for spec in given.instances):
+        if settings.trace is not None:
+            raise SettingError("--trace: real servers take requests over HTTP; 'headway load' replays a trace to them")
+        return given, Source("gateway", 0, is_gateway=True)
     if settings.trace is not None:
         work: Workload = arrange(load_trace(settings.trace), rate=settings.rate, seed=settings.seed)
         return load_fleet(settings.fleet or "demo-mixed"), Source(settings.trace, settings.seed, trace=work)
@@ -86,7 +96,7 @@ def fleet_and_source(settings: EngineSettings) -> tuple[Fleet, Source]:
     return load_fleet(settings.fleet or mix.fleet), Source(mix.name, settings.seed, scenario=mix)
 
 
-def policy_of(settings: EngineSettings) -> str:
+def policy_of(settings: EngineSettings, source: Source) -> str:
     """The policy to start with: as asked for, else the scenario's.
 
     Raises:
@@ -94,7 +104,7 @@ def policy_of(settings: EngineSettings) -> str:
     """
     if settings.policy is not None:
         return settings.policy
-    return "hexgen" if settings.trace is not None else scenario(settings.scenario).policy
+    return "hexgen" if settings.trace is not None or source.is_gateway else scenario(settings.scenario).policy
 
 
 def take_lease(store: Store, owner: str, ttl_s: float, stop: Stop) -> None:
@@ -183,8 +193,8 @@ def bare_snapshot(fleet: Fleet, source: Source, settings: EngineSettings, starte
         "seed": source.seed,
         "speed": settings.speed,
         "paused": False,
-        "policy": policy_of(settings),
-        "policies": [policy_of(settings)],
+        "policy": policy_of(settings, source),
+        "policies": [policy_of(settings, source)],
         "form": source.form,
         "alpha": settings.alpha,
         "load_scale": 1.0,
@@ -194,10 +204,23 @@ def bare_snapshot(fleet: Fleet, source: Source, settings: EngineSettings, starte
     }
 
 
-def drive(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, fresh: bool, stop: Stop) -> None:
+def drive(
+    store: Store,
+    fleet: Fleet,
+    source: Source,
+    settings: EngineSettings,
+    fresh: bool,
+    stop: Stop,
+    serving: GatewaySettings,
+) -> None:
     """Tick until told to stop; say hello and goodbye in the audit."""
     live, events, lost = restored(store, fleet, source, settings, fresh)
     loop = Loop(live, store, settings, version("headway"), stop)
+    host = None
+    if source.is_gateway:
+        loop.door = Door(live, loop.note)
+        host = GatewayHost(loop.door, serving)
+        live.gateway_url = host.start()
     loop.pending.workflows += lost
     for kind, text in events:
         loop.event(kind, text)
@@ -205,11 +228,21 @@ def drive(store: Store, fleet: Fleet, source: Source, settings: EngineSettings, 
     log.info("live: %s on %s, seed %d", source.name, fleet.name, source.seed)
     try:
         loop.run()
+        if host is not None:
+            host.stop()
         loop.event("engine_stopped", "engine stopped")
         loop.record()
     finally:
         loop.tuner.close()
         jobs.shutdown(wait=True)
+
+
+def begin(fleet: Fleet, source: Source, settings: EngineSettings) -> Live:
+    """A live state from nothing."""
+    policy = policy_of(settings, source)
+    if source.is_gateway:
+        return start_gateway(fleet, policy, settings.alpha)
+    return start(fleet, source, policy, settings.alpha, settings.speed)
 
 
 def restored(
@@ -219,7 +252,7 @@ def restored(
     saved = Journal(store).load_checkpoint()
     new = [("engine_started", f"engine started: {source.name} on {fleet.name}, seed {source.seed}")]
     if saved is None:
-        return start(fleet, source, policy_of(settings), settings.alpha, settings.speed), new, []
+        return begin(fleet, source, settings), new, []
     at, _, blob = saved
     try:
         if fresh:
@@ -230,7 +263,7 @@ def restored(
     except StaleCheckpointError as error:
         lost = [row | {"state": "failed", "cause": "engine_replaced"} for row in checkpoint.unfinished(blob)]
         log.info("starting afresh: %s", error)
-        live = start(fleet, source, policy_of(settings), settings.alpha, settings.speed)
+        live = begin(fleet, source, settings)
         return live, [*new, ("engine_fresh", f"fresh start ({error}); {len(lost)} workflows ended")], lost
 
 

@@ -55,7 +55,7 @@ def heard(other: subprocess.Popen[str]) -> str:
 def assist() -> None:
     """The second process's share."""
     from control.tuning.warmup import warm_up_replay
-    from control.twin.failures import kill
+    from control.twin.acts import kill
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     kill(tiny_world(), 0)

@@ -108,5 +108,5 @@ def rounded(values: Floats) -> list[float]:
 
 
 def named(names: Sequence[str], table: Floats) -> dict[str, list[float]]:
-    """Rows of a table by name."""
-    return {name: rounded(row) for name, row in zip(names, table, strict=True)}
+    """Rows of a table by name; those without a name are places for names to come."""
+    return {name: rounded(row) for name, row in zip(names, table, strict=True) if name}

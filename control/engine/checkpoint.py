@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from control.engine.caps import Switch, caps_of, live_costs, with_caps
+from control.engine.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
-from control.engine.state import Live
+from control.engine.state import Flow, Live
 from control.model.fleet import Fleet
 from control.policy import contexts, tables
 from control.policy.contexts import JOURNAL
@@ -20,7 +20,7 @@ from control.tuning.decide import Memory
 from control.twin.heap import Heap
 from control.twin.world import World
 
-VERSION = 7
+VERSION = 8
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
@@ -63,6 +63,9 @@ def save(live: Live) -> bytes:
         "caps": caps_of(live.fleet),
         "switches": [list(switch) for switch in live.switches],
         "broken": list(live.broken.items()),
+        "flows": [[key, flow.number, flow.session] for key, flow in live.flows.items()],
+        "counted": live.counted,
+        "scales": [[spec.prefill_scale, spec.decode_scale] for spec in live.fleet.instances],
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
     arrays |= {"streams": live.streams, "declared": live.declared}
@@ -111,7 +114,7 @@ def check_identity(head: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -> Live:
     """The live state out of a checkpoint's arrays and head."""
-    capped = with_caps(fleet, head["caps"])
+    capped = with_scales(with_caps(fleet, head["caps"]), head["scales"])
     switches = [Switch(*row) for row in head["switches"]]
     live = Live(
         fleet,
@@ -119,7 +122,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
         load_world(arrays, capped, switches),
         arrays["streams"],
         arrays["declared"],
-        tuple(tuple(part) for part in head["names"]),  # type: ignore[arg-type]
+        tuple(list(part) if source.is_gateway else tuple(part) for part in head["names"]),  # type: ignore[arg-type]
         head["policy"],
         head["next_window"],
         head["next_stream"],
@@ -128,6 +131,9 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
         head["load_scale"],
     )
     live.fleet, live.switches, live.broken = capped, switches, dict(head["broken"])
+    rows = {int(row["id"]): w for w, row in enumerate(live.world.workflows) if row["open_end"] == 1}
+    live.flows = {key: Flow(n, rows[n], 0, session) for key, n, session in head["flows"] if n in rows}
+    live.counted = list(head["counted"])
     live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
     live.tuner = Memory.of(head["tuner"])
     live.rolling = load_rolling(head)

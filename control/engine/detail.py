@@ -1,5 +1,6 @@
 """What is worth seeing now: queues, debt, conversations, KV caches, power. Replaced every second."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from control.engine.energy import energy
 from control.engine.occupancy import occupancy, pinned_blocks
 from control.engine.state import Live
 from control.engine.view import read_views
+from control.metrics.slo import clocks_s
 from control.metrics.stages import OPEN, active_debts_s
 from control.policy.codes import ACTIVE, EDF, LLF, PLAS, SJF, VTC
 from control.policy.tables import Floats, Record, Table
@@ -98,7 +100,7 @@ def waiting_call(live: Live, c: int) -> Row:
 def active(live: Live, owed: Floats) -> list[Row]:
     """The active workflows, those furthest past their deadline first."""
     workflows = live.world.workflows
-    late = live.now_s - workflows["arrival_s"] - workflows["slo_s"]
+    late = clocks_s(workflows, live.now_s) - workflows["arrival_s"] - workflows["slo_s"]
     rows = np.flatnonzero(workflows["state"] == ACTIVE)
     rows = rows[np.argsort(-late[rows], kind="stable")][:MOST_ACTIVE]
     return [active_row(live, workflows[w], float(late[w]), float(owed[w])) for w in rows]
@@ -124,7 +126,7 @@ def active_row(live: Live, workflow: Record, late_s: float, owed_s: float) -> Ro
     }
 
 
-def stage_now(calls: Table, steps: tuple[str, ...]) -> str:
+def stage_now(calls: Table, steps: Sequence[str]) -> str:
     """The step a workflow is at; "tool" between groups."""
     states = calls["state"].tolist()
     row = next((k for k, state in enumerate(states) if state in OPEN), None)

@@ -9,17 +9,21 @@ a command acts exactly once: either its outcome and its effect are both in the s
 import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from control.config import EngineSettings
 from control.engine import checkpoint, view
 from control.engine.detail import detail
+from control.engine.door import Door
 from control.engine.history import History
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
+from control.engine.refine import EVERY_S, refine
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
@@ -44,6 +48,11 @@ class Pending:
     events: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
 
+    def put_before(self, later: "Pending") -> None:
+        """Take in what has come since, behind what is here."""
+        for name in ("decisions", "workflows", "events", "outcomes"):
+            getattr(self, name).extend(getattr(later, name))
+
 
 @dataclass
 class Loop:
@@ -61,6 +70,9 @@ class Loop:
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
+    reading: threading.Lock = field(default_factory=threading.Lock)  # books and history are written or read
+    refine_s: float = 0.0  # when profiles are next compared with what was served
+    door: Door | None = None  # requests come in through it, from another thread
 
     def __post_init__(self) -> None:
         """Have the live figures cover the window that was asked for."""
@@ -86,11 +98,32 @@ class Loop:
 
     def tick(self, wall_s: float) -> None:
         """Move simulated time on by `wall_s` times the speed, then obey the commands that came in."""
-        if not self.live.paused:
-            self.advance(wall_s * self.live.speed, MOST_WORK_S)
-        for command in self.new_commands():
-            self.obey(command)
-        self.tune()
+        commands_now = self.new_commands()
+        with self.guard:
+            if self.door is not None:
+                self.look_out(self.door)
+            elif not self.live.paused:
+                self.advance(wall_s * self.live.speed, MOST_WORK_S)
+            for command in commands_now:
+                self.obey(command)
+            self.tune()
+
+    @property
+    def guard(self) -> AbstractContextManager[Any]:
+        """Held while the world is moved or read."""
+        return nullcontext() if self.door is None else self.door.lock
+
+    def look_out(self, door: Door) -> None:
+        """Let the world of real servers come to now, and note what the gateway has to say."""
+        door.move()
+        self.note()
+        if self.live.now_s >= self.refine_s:
+            self.refine_s = self.live.now_s + EVERY_S
+            for told in refine(self.live):
+                self.event("refined", told)
+        while door.notes:
+            kind, text = door.notes.popleft()
+            self.event(kind, text)
 
     def advance(self, seconds: float, most_work_s: float = math.inf) -> None:
         """Let `seconds` of simulated time pass bit by bit, noting what happens.
@@ -109,7 +142,10 @@ class Loop:
 
     def note(self) -> None:
         """Take over what the world's journal holds."""
-        decisions, workflows = view.drain_journal(self.live, self.look)
+        if self.door is not None:
+            self.door.hear()
+        with self.reading:
+            decisions, workflows = view.drain_journal(self.live, self.look)
         self.pending.decisions += decisions
         self.pending.workflows += workflows
 
@@ -225,23 +261,29 @@ class Loop:
         """
         at = time.time()
         engine = {"pid": os.getpid(), "started_at": self.started_at, "version": self.version}
-        payload = view.snapshot(self.live, at, engine, self.tick_ms)
-        stamp = {"at": at, "sim_s": self.live.now_s}
-        self.history.keep_state(self.live)
-        waiting = self.pending
-        Journal(self.store).commit(
-            Batch(
+        with self.guard:
+            live = self.live if self.door is None else self.door.still()
+            waiting, self.pending = self.pending, Pending()
+        with self.reading:
+            payload = view.snapshot(live, at, engine, self.tick_ms)
+            self.history.keep_state(live)
+            batch = Batch(
                 at=at,
-                sim_s=self.live.now_s,
+                sim_s=live.now_s,
                 snapshot=payload,
                 samples=view.samples(payload),
                 decisions=waiting.decisions,
                 workflows=waiting.workflows,
                 events=waiting.events,
                 outcomes=waiting.outcomes,
-                checkpoint=checkpoint.save(self.live),
-                detail=detail(self.live, self.tuner.status(self.live)) | stamp,
+                checkpoint=checkpoint.save(live),
+                detail=detail(live, self.tuner.status(live)) | {"at": at, "sim_s": live.now_s},
             )
-        )
-        self.pending = Pending()
+        try:
+            Journal(self.store).commit(batch)
+        except StoreBusyError:
+            with self.guard:
+                waiting.put_before(self.pending)
+                self.pending = waiting
+            raise
         self.seen = None if waiting.outcomes else self.seen

@@ -9,10 +9,10 @@ from control.engine.orders_power import set_power_cap, set_power_caps
 from control.engine.outcome import Outcome, applied, compare, instance_row, number, value
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
-from control.policy.codes import DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
+from control.policy.codes import AMPD, DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
 from control.tuning.decide import MODES
-from control.twin.failures import change_policy, kill, revive
-from control.twin.failures import drain as drain_instance
+from control.twin.acts import change_policy, kill, revive
+from control.twin.acts import drain as drain_instance
 
 LONGEST_STEP_S = 3600.0
 
@@ -22,6 +22,8 @@ def obey(live: Live, command: Mapping[str, Any]) -> Outcome:
     order = ORDERS.get(command["kind"])
     if order is None:
         return Outcome(False, f"unknown command {command['kind']!r}: expected one of {', '.join(ORDERS)}")
+    if live.source.is_gateway and command["kind"] in SIMULATED_ONLY:
+        return Outcome(False, f"{command['kind']}: the fleet serves real requests; this is for simulated work only")
     try:
         return order(live, command)
     except (InputError, TypeError, ValueError) as error:
@@ -43,6 +45,8 @@ def set_policy(live: Live, command: Mapping[str, Any]) -> Outcome:
     old, new = live.policy, str(value(command, "policy"))
     compare(command, old)
     codes = policy_codes(new, live.source.form)
+    if live.source.is_gateway and codes.dispatch == AMPD:
+        raise SettingError("ampd moves KV back to the prefill tier, which real servers do not offer")
     change_policy(live.world, codes.dispatch, codes.queue)
     live.policy = new
     return applied("policy", f"policy {old} → {new}", old, new)
@@ -123,6 +127,8 @@ def undrain(live: Live, command: Mapping[str, Any]) -> Outcome:
 def kill_instance(live: Live, command: Mapping[str, Any]) -> Outcome:
     """Fail an instance: its calls are placed anew from their beginning."""
     i, name, old = change_state(live, command, (UP, DRAINING), "kill")
+    if live.fleet.instances[i].url is not None:
+        raise SettingError(f"{name} is a real server, which is not ended from here: drain it")
     moved = int(live.world.instances[i]["n_running"] + live.world.instances[i]["n_waiting"])
     kill(live.world, i)
     return applied("kill", f"{name} lost, {moved} calls placed anew", old, "down", name)
@@ -181,4 +187,5 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "retention": set_retention,
     "cancel": cancel_workflow,
 }
+SIMULATED_ONLY = ("pause", "resume", "speed", "step", "load_scale")
 KNOWN_POLICIES = tuple(POLICIES)

@@ -12,8 +12,8 @@ from control.errors import SettingError
 from control.metrics.stages import OPEN
 from control.policy.codes import ACTIVE, HELD, NEEDS, TRANSFER
 from control.policy.rules import Conversations, check_conversations
+from control.twin.acts import cancel
 from control.twin.conversations import retry_held
-from control.twin.failures import cancel
 from control.twin.heap import schedule, unschedule
 from control.twin.world import World
 

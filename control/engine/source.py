@@ -1,4 +1,4 @@
-"""Where live work comes from: a scenario without an end, or a trace replayed once, a minute at a time."""
+"""Where live work comes from: a scenario without an end, a trace replayed once, a minute at a time, or requests."""
 
 import zlib
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ class Source:
     seed: int
     scenario: Scenario | None = None
     trace: Workload | None = None  # arranged
+    is_gateway: bool = False  # neither: requests come in over HTTP
 
     def window(self, index: int, load_scale: float) -> Workload:
         """The workflows that arrive in window `index`; load_scale thins or thickens a scenario.
@@ -37,12 +38,16 @@ class Source:
     @cached_property
     def digest(self) -> int:
         """A number that differs where the arrivals do."""
+        if self.is_gateway:
+            return 0
         if self.trace is None:
             return zlib.crc32(repr(self.scenario).encode())
         return zlib.crc32(self.trace.calls.tobytes(), zlib.crc32(self.trace.workflows.tobytes()))
 
     def is_over(self, index: int) -> bool:
         """Whether no window from `index` on holds any work."""
+        if self.is_gateway:
+            return True
         if self.scenario is not None:
             return self.window_start_s(index) >= self.scenario.until_s
         return self.trace is not None and index >= window_count(self.trace)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,17 @@ from control.twin.repack import repack
 from control.twin.world import World
 from control.workload.windows import WINDOW_S
 
+
+@dataclass
+class Flow:
+    """A workflow of requests that may go on."""
+
+    number: int
+    row: int
+    room: int  # calls it has room for
+    session: str | None
+
+
 LOOKAHEAD_S = 5.0  # a window is taken in this long before it begins, simulated s
 
 
@@ -31,7 +43,7 @@ class Live:
     world: World
     streams: Ints  # stream of each stream key of the world
     declared: Table  # STEP rows before any history
-    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # kinds, tenants, steps
+    names: tuple[Sequence[str], Sequence[str], Sequence[str]]  # kinds, tenants, steps
     policy: str
     next_window: int = 0
     next_stream: int = 0  # first number no stream of a scenario has had
@@ -44,6 +56,11 @@ class Live:
     rolling: Rolling = field(default_factory=Rolling)
     tuner: Memory = field(default_factory=Memory)
     switches: list[Switch] = field(default_factory=list)  # instances about to take the cost of another cap
+    flows: dict[str, Flow] = field(default_factory=dict)  # by the name that their requests give
+    counted: list[int] = field(default_factory=lambda: [0, 0])  # calls and workflows of requests so far
+    gateway_url: str | None = None  # where requests come in
+    refined: dict[int, int] = field(default_factory=dict)  # times the costs of a real server were refined, by row
+    observed: dict[int, dict[str, Any]] = field(default_factory=dict)  # what is seen of real servers, by row
     broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
     given: Fleet = field(init=False)  # as the engine was started with it
     books: Books = field(init=False)
@@ -66,7 +83,7 @@ class Live:
     @property
     def is_finished(self) -> bool:
         """Whether a finite source has run out and nothing is left to do."""
-        return self.source.is_over(self.next_window) and not self.has_work
+        return not self.source.is_gateway and self.source.is_over(self.next_window) and not self.has_work
 
     @property
     def has_work(self) -> bool:

@@ -26,6 +26,7 @@ from control.tuning.decide import (
     verdict,
 )
 from control.tuning.episodes import Names
+from control.tuning.imagine import imagined
 from control.tuning.offline import TUNABLE
 from control.tuning.replay import Found, Past, Review
 from control.twin.world import World, fork
@@ -232,19 +233,20 @@ class Tuner:
 
 def at_live_cost(live: Live, state: World) -> World:
     """A copy of a past state at the costs in force: what is replayed is asked of the fleet as it is capped now."""
-    copy = fork(state)
+    copy = imagined(fork(state))
     return copy if state.costs is live.world.costs else at_cost(copy, live.world.costs, live.world.instances["profile"])
 
 
 def past_of(live: Live, history: History, recorded: Recorded) -> Past:
     """A record as something to replay, apart from the live tables."""
+    kinds, tenants, steps = (tuple(part) for part in live.names)
     return Past(
         state=at_live_cost(live, recorded.state),
         streams=recorded.streams,
         declared=live.declared,
         arrivals=recorded.arrivals,
         contents=list(history.ended),
-        names=Names(*live.names, int(live.world.clock[0]["n_shared"])),
+        names=Names(kinds, tenants, steps, int(live.world.clock[0]["n_shared"])),
         instances=[spec.name for spec in live.fleet.instances],
         policy=live.world.policy.copy(),
     )

@@ -24,7 +24,16 @@ def finished_debt_s(workflows: Table) -> float:
     return float(np.maximum(0.0, latency_s(done) - done["slo_s"]).sum())
 
 
+def clocks_s(workflows: Table, now_s: float) -> Floats:
+    """The moment up to which each workflow has run by `now_s`, s.
+
+    One that may go on, and whose client has all its answers, stands still at the last of them.
+    """
+    rests = (workflows["open_end"] == 1) & (workflows["open_calls"] == 0)
+    return np.where(rests, workflows["group_done_s"], now_s)
+
+
 def overdue_s(workflows: Table, now_s: float) -> Floats:
     """Time by which each workflow is past its deadline at `now_s`; 0 unless it is active, s."""
-    late = np.maximum(0.0, now_s - workflows["arrival_s"] - workflows["slo_s"])
+    late = np.maximum(0.0, clocks_s(workflows, now_s) - workflows["arrival_s"] - workflows["slo_s"])
     return np.where(workflows["state"] == ACTIVE, late, 0.0)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from control.metrics.ledger import CAUSES, TIMERS
+from control.metrics.slo import clocks_s
 from control.policy.codes import DECODE, PREFILL, WAITING
 from control.policy.tables import Floats, Table
 
@@ -40,5 +41,5 @@ def active_debts_s(workflows: Table, calls: Table, steps: Table, now_s: float) -
     is_open = calls[np.isin(calls["state"], OPEN)]
     spent = np.minimum(now_s - is_open["ready_s"], steps["mean_exec_s"][is_open["step"]])
     np.maximum.at(under_way, is_open["workflow"], spent)
-    behind = now_s - workflows["arrival_s"] - workflows["tool_s"] - planned - under_way
+    behind = clocks_s(workflows, now_s) - workflows["arrival_s"] - workflows["tool_s"] - planned - under_way
     return np.asarray(np.maximum(0.0, behind))

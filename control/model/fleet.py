@@ -21,6 +21,7 @@ from control.model.fleet_checks import checked_table, refuse_unknown
 from control.model.hardware import profile
 from control.model.power import checked_cap
 from control.model.profile import Profile
+from control.model.scaling import stretched
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class InstanceSpec:
     kv_tokens: int | None = None  # KV capacity, tokens; None: derived from the catalogue
     max_model_len: int | None = None  # context limit, tokens; None: the model's, cut to the KV capacity
     power_cap_w: float | None = None  # W per GPU; None: uncapped
+    url: str | None = None  # base URL of an OpenAI-compatible server; None: simulated
+    served_model: str | None = None  # the model's name there; None: the first that the server lists
+    window: int | None = None  # calls in flight there at most; None: max_num_seqs
+    power: str | None = None  # where its power is read: "nvml", or the URL of an agent or exporter; None: estimated
+    power_index: int = 0  # its first GPU there
+    prefill_scale: float = 1.0  # its prefill takes so many times what the profile says; learned from live answers
+    decode_scale: float = 1.0  # same, its decode
     profile: str | None = None  # file of a calibrated profile; None: adopted for the pair, else the catalogue's
 
 
@@ -102,7 +110,9 @@ def parse_fleet(text: str, where: str) -> Fleet:
 
 def profile_of(spec: InstanceSpec) -> Profile:
     """What an instance costs. CatalogueError as hardware.profile."""
-    return profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens, spec.profile)
+    found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens, spec.profile)
+    scales = spec.prefill_scale, spec.decode_scale
+    return found if scales == (1.0, 1.0) else stretched(found, *scales)
 
 
 def capacity(spec: InstanceSpec) -> tuple[int, int]:

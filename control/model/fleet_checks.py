@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from control.errors import FleetError
 from control.model.calibrated_fields import LABEL
@@ -26,6 +27,10 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "kv_tokens": (1, 2**31 - 1),
     "max_model_len": (1, 2**31 - 1),
     "power_cap_w": (1.0, 10_000.0),
+    "window": (1, 65_536),
+    "prefill_scale": (0.05, 20.0),
+    "decode_scale": (0.05, 20.0),
+    "power_index": (0, 1_023),
 }
 
 #: Keys that take one of a few words, with what supplies the words.
@@ -34,6 +39,9 @@ CHOICES: dict[str, Callable[[], tuple[str, ...]]] = {
     "model": model_names,
     "role": lambda: ROLES,
 }
+
+#: Keys that take the address of a server, and the words that some take instead.
+ADDRESSES: dict[str, tuple[str, ...]] = {"url": (), "power": ("nvml",)}
 
 
 def checked_table(table: Mapping[str, Any], accepted: list[str], at: str) -> dict[str, Any]:
@@ -53,6 +61,10 @@ def checked_table(table: Mapping[str, Any], accepted: list[str], at: str) -> dic
             _check_choice(key, value, at)
         elif key in BOUNDS:
             _check_number(key, value, at)
+        elif key in ADDRESSES:
+            _check_address(key, value, at)
+        elif key == "served_model" and not (isinstance(value, str) and value):
+            raise FleetError(f"{at}: served_model = {value!r}: the name of a model is accepted")
         elif key == "prefix_caching" and not isinstance(value, bool):
             raise FleetError(f"{at}: {key} = {value!r}: true or false is accepted")
         elif key == "name" and not (isinstance(value, str) and NAME.fullmatch(value) and value != RESERVED):
@@ -78,6 +90,15 @@ def _check_choice(key: str, value: object, at: str) -> None:
     if value not in accepted:
         hint = suggestion(str(value), list(accepted))
         raise FleetError(f"{at}: {key} = {value!r} is unknown{hint}; accepted are {', '.join(accepted)}")
+
+
+def _check_address(key: str, value: object, at: str) -> None:
+    words = ADDRESSES[key]
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if value in words or (parts is not None and parts.scheme in ("http", "https") and parts.hostname):
+        return
+    also = "".join(f"{word!r} or " for word in words)
+    raise FleetError(f"{at}: {key} = {value!r}: {also}an address such as http://host:8000 is accepted")
 
 
 def _check_label(key: str, value: object, at: str) -> None:

@@ -50,6 +50,7 @@ PLAS: Final = 6  # least attained service of the workflow
 UP: Final = 0
 DRAINING: Final = 1
 DOWN: Final = 2
+PASSED_OVER: Final = 3  # up, but the call that is being placed failed there; never between two deeds
 
 # State of a call.
 PLANNED: Final = 0  # its group is not ready yet
@@ -61,6 +62,7 @@ REFUSED: Final = 5
 CANCELLED: Final = 6
 TRANSFER: Final = 7  # its KV moves to another instance
 HELD: Final = 8  # no decoder has room for its KV yet
+FAILED: Final = 9  # the server that had it failed, and it could not be sent to another one
 
 # State of a workflow.
 FUTURE: Final = 0
@@ -74,11 +76,19 @@ TOO_LONG: Final = 1  # the context exceeds every instance's limit
 NO_INSTANCE: Final = 2  # no instance that could take it is up
 WORKFLOW_ENDED: Final = 3  # an earlier call of its workflow was refused
 BY_CLIENT: Final = 4  # whoever sent the workflow gave it up
+SERVER_LOST: Final = 5  # its server could not be reached, broke off, or answered with an error of its own
+STALLED: Final = 6  # its server sent nothing for too long
+REJECTED: Final = 7  # its server would not take the request as it is
+ALL_FULL: Final = 8  # every server that could take it said that it is full
+RESTARTED: Final = 9  # the gateway itself was restarted
 
-CAUSES: Final = ("", "too_long", "no_instance", "workflow_ended", "by_client")
+CAUSES: Final = (
+    *("", "too_long", "no_instance", "workflow_ended", "by_client"),
+    *("server_lost", "stalled", "rejected", "all_full", "restarted"),
+)
 CALL_STATES: Final = (
     *("planned", "waiting", "prefill", "decode", "completed", "refused", "cancelled"),
-    *("transfer", "held"),
+    *("transfer", "held", "failed"),
 )
 INSTANCE_STATES: Final = ("up", "draining", "down")
 
@@ -105,6 +115,17 @@ BEGIN_DRAIN: Final = 2
 GIVE_UP: Final = 3
 SWITCH_POLICY: Final = 4
 
+# What is told of requests to real servers.
+REQUEST: Final = 5  # a request has come
+FIRST_TOKEN: Final = 6
+ANSWERED: Final = 7  # its answer has ended, whatever the outcome
+PREFILLED: Final = 8  # the prefill leg has been answered
+SEND_AGAIN: Final = 9  # its server failed before the first byte
+SUSPEND: Final = 10  # a server is taken to be dead
+CLOSE: Final = 11  # no more calls of a workflow will come
+ABANDON: Final = 13  # the client of a call has gone
+METER: Final = 12  # book the draw of remote instances up to now
+
 # What an instance is doing.
 IDLE: Final = 0
 DECODING: Final = 1  # iterations of decode only, fast-forwarded
@@ -117,6 +138,8 @@ WORKFLOW_ENDED_ENTRY: Final = 2
 PREEMPTED: Final = 3
 SENT: Final = 4  # a call's KV began to move to `instance`
 PIN_BROKEN: Final = 5  # `row` is the call that found its pin broken
+DISPATCHED: Final = 6  # a call is to be sent to the real server `instance`
+ABORTED: Final = 7  # a call that runs on the real server `instance` is to be broken off there
 
 
 class PolicyCodes(NamedTuple):

@@ -64,6 +64,8 @@ INSTANCE = np.dtype(
         ("host_ms", "f8"),  # ms of host overhead an iteration
         ("state", "i8"),  # codes.UP, DRAINING, DOWN
         ("role", "i8"),  # codes.MIXED_ROLE, PREFILL_ROLE, DECODE_ROLE
+        ("remote", "i8"),  # 1: a real server, moved by its answers; its max_num_seqs is the window of calls in flight
+        ("measured_w", "f8"),  # W that a meter reads on a remote instance, -1: no meter
         ("pinned", "i8"),  # conversations pinned here
         ("reserved", "i8"),  # KV blocks set aside for conversations and for calls on their way here
         ("ready_s", "f8"),  # time from which it may run again after handing over KV, s
@@ -189,6 +191,8 @@ WORKFLOW_STATE = np.dtype(
         ("first_call", "i8"),
         ("n_calls", "i8"),
         ("go_on", "i8"),
+        ("open_end", "i8"),  # 1: more calls may come, nobody knows how many
+        ("granted", "i8"),  # 1: it came without an SLO, each group of calls grants it one
         ("state", "i8"),
         ("cause", "i8"),
         ("next_call", "i8"),  # first call of the group after the one under way

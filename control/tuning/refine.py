@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from control.model.profile import Curve, DecodeLine, Profile
+from control.model.profile import Profile
+from control.model.scaling import stretched
 
 WINDOW = 200  # latest answers that count
 LEAST = 10  # answers below which a factor stays 1
@@ -45,7 +46,7 @@ def refine(profile: Profile, observed: Sequence[Observed], window: int = WINDOW)
     prefill = [o.ttft_s / o.predicted_ttft_s for o in latest if sound(o.predicted_ttft_s, o.ttft_s)]
     decode = [o.tpot_s / o.predicted_tpot_s for o in latest if sound(o.predicted_tpot_s, o.tpot_s)]
     scales = middle(prefill), middle(decode)
-    return Refined(scaled(profile, *scales), *scales, len(prefill), len(decode))
+    return Refined(stretched(profile, *scales), *scales, len(prefill), len(decode))
 
 
 def sound(predicted: float, measured: float) -> bool:
@@ -57,17 +58,3 @@ def middle(ratios: Iterable[float]) -> float:
     """The median within bounds; 1 where there are too few."""
     known = list(ratios)
     return float(np.clip(np.median(known), *BOUNDS)) if len(known) >= LEAST else 1.0
-
-
-def scaled(profile: Profile, prefill: float, decode: float) -> Profile:
-    """`profile` with every cost of a mixed iteration times `prefill` and of a decode iteration times `decode`."""
-    lines = tuple(DecodeLine(higher(line.base, decode), line.kv_ms * decode) for line in profile.decode)
-    numbers = ("area_ms", "kv_ms", "seq_ms", "ctx_ms", "base_ms", "token_ms")
-    mixed = profile.mixed._replace(**{name: getattr(profile.mixed, name) * prefill for name in numbers})
-    tokens = profile.mixed.tokens
-    return replace(profile, decode=lines, mixed=mixed._replace(tokens=tokens and higher(tokens, prefill)))
-
-
-def higher(curve: Curve, factor: float) -> Curve:
-    """The curve times a factor."""
-    return Curve(curve.x, tuple(y * factor for y in curve.y))

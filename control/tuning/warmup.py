@@ -5,15 +5,16 @@ import numpy as np
 from control.jit import is_warm
 from control.model.fleet import load_fleet
 from control.model.hexgen_profile import linear_fits
+from control.policy.cost import chunk_area, decode_run_ms, mixed_ms
 from control.policy.urgency import urgency_s
+from control.twin.acts import kill, revive
 from control.twin.artifact import replay
 from control.twin.artifact_build import build_artifact
 from control.twin.batching import cut_run
 from control.twin.conversations import retry_held
-from control.twin.failures import kill, revive
 from control.twin.heap import schedule, unschedule
 from control.twin.kernel import advance, settle_energy
-from control.twin.observe import VIEW, view_all
+from control.twin.observe import VIEW, emitted_by, view_all
 from control.twin.pack import build_world
 from control.workload.generate import generate
 
@@ -31,6 +32,10 @@ def warm_up() -> None:
     schedule(world.expiries, 0, 1.0)
     unschedule(world.expiries, 0)
     urgency_s(world.calls[0], 1.0)
+    emitted_by(world, 0, 1.0)
+    chunk_area(0, 1)
+    mixed_ms(world.costs, 0, 1.0, 0, 0, 1, 0.0, 0.5)
+    decode_run_ms(world.costs, 0, 1.0, 1, 1, 1)
 
 
 def warm_up_replay() -> None:

@@ -136,7 +136,9 @@ def move(world: World, c: int, source: int, i: int, arriving: int, behind: int) 
     origin["sent_tokens"] += moved
     if s >= 0:
         world.pins[s]["sent"] += 1
-    schedule(world.transfers, c, now_s + transfer_ms(world.costs, origin, moved) * 1e-3)
+    # a real decoder fetches the KV itself once it is asked: the time is part of its answer
+    wait_ms = 0.0 if origin["remote"] == 1 else transfer_ms(world.costs, origin, moved)
+    schedule(world.transfers, c, now_s + wait_ms * 1e-3)
     note(world, SENT, c, i)
 
 

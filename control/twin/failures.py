@@ -1,43 +1,42 @@
 """What is done to a world from outside: an instance drains, fails, comes back; a client gives up; a new policy."""
 
-from control.jit import compiled, compiled_apart, compiled_within
+from control.jit import compiled_apart, compiled_within
 from control.policy.codes import (
+    ABORTED,
     ACTIVE,
-    BEGIN_DRAIN,
     BY_CLIENT,
     CANCELLED,
-    COME_BACK,
     DECODE,
     DOWN,
     DRAINING,
-    FAIL,
-    GIVE_UP,
     HELD,
     IDLE,
     IN_QUEUE,
     INSTANCE_LOST,
     NO_CAUSE,
+    PASSED_OVER,
     PREFILL,
-    SWITCH_POLICY,
     TRANSFER,
     UNFIT,
     UP,
     WAITING,
 )
 from control.policy.placement import hands_over, has_decoder, pins, places_conversations
+from control.policy.tables import Ints
 from control.twin.batching import book_idle, cut_run
-from control.twin.conversations import retry_held
 from control.twin.dispatching import place
 from control.twin.finish import book_run, unload
 from control.twin.handlers import end_workflow, go_on
 from control.twin.heap import unschedule
 from control.twin.held import let_in
+from control.twin.journal import note
 from control.twin.kv import clear_kv, preempt_kv
 from control.twin.phases import end_phase, lose_all
 from control.twin.pins import context_tokens, lose_pin, release_call
 from control.twin.placing import end_call, leave_group, mark_dirty
 from control.twin.prefixes import drop_prefix
 from control.twin.queue import push_front, remove
+from control.twin.remote import lose_remote, meter_remote
 from control.twin.world import World
 
 
@@ -108,6 +107,52 @@ def abort_run(world: World, i: int) -> None:
 
 
 @compiled_within
+def empty_queue(world: World, i: int) -> None:
+    """Place the calls that wait for instance `i`, which is down, anew."""
+    c = world.instances[i]["wait_head"]
+    while c >= 0:
+        after = world.calls[c]["next"]
+        remove(world, i, c)
+        if world.calls[c]["remnant"] >= 0:
+            drop_prefix(world, i, world.calls[c]["remnant"])
+        take_off(world, i, c)
+        place(world, c)
+        go_on(world, world.calls[c]["workflow"])
+        c = after
+
+
+@compiled_within
+def suspend(world: World, i: int) -> None:
+    """Real server `i` is taken to be dead: who waits for it goes elsewhere; what it has, its connections tell."""
+    if world.instances[i]["state"] == DOWN:
+        return
+    world.instances[i]["state"] = DOWN
+    lose_pins(world, i)
+    empty_queue(world, i)
+    clear_kv(world, i)
+    replace_held(world)
+
+
+@compiled_within
+def send_again(world: World, c: int, tried: Ints) -> None:
+    """Call `c`, which its real server failed before the first byte, is placed anew, on none of `tried` (-1: none)."""
+    call, instances = world.calls[c], world.instances
+    i = call["instance"]
+    meter_remote(world, i)
+    lose_remote(world, i, c)
+    take_off(world, i, c)
+    for k in range(len(tried)):
+        if tried[k] >= 0 and instances[tried[k]]["state"] == UP:
+            instances[tried[k]]["state"] = PASSED_OVER
+    place(world, c)
+    for k in range(len(tried)):
+        if tried[k] >= 0 and instances[tried[k]]["state"] == PASSED_OVER:
+            instances[tried[k]]["state"] = UP
+    mark_dirty_if_idle(world, i)
+    go_on(world, call["workflow"])
+
+
+@compiled_within
 def come_back(world: World, i: int) -> None:
     """Instance `i` is back, empty, or ends its drain."""
     instance = world.instances[i]
@@ -148,7 +193,10 @@ def cancel_call(world: World, c: int) -> None:
     state, i = call["state"], call["instance"]
     if state == PREFILL or state == DECODE:
         call["cause"] = BY_CLIENT
-        cut_run(world, i, world.clock[0]["now_s"])
+        if world.instances[i]["remote"] == 1:
+            note(world, ABORTED, c, i)
+        else:
+            cut_run(world, i, world.clock[0]["now_s"])
         return
     if state == HELD:
         let_in(world, c)
@@ -166,6 +214,14 @@ def cancel_call(world: World, c: int) -> None:
 
 
 @compiled_within
+def abandon(world: World, c: int) -> None:
+    """The client of call `c` has gone; its workflow may go on."""
+    w = world.calls[c]["workflow"]
+    cancel_call(world, c)
+    go_on(world, w)
+
+
+@compiled_within
 def mark_dirty_if_idle(world: World, i: int) -> None:
     """Have instance `i` planned, unless a run is under way, after which it is."""
     if world.instances[i]["run"] == IDLE and world.instances[i]["state"] != DOWN:
@@ -180,7 +236,8 @@ def give_up_workflow(world: World, w: int) -> bool:
         return False
     workflow["cause"] = BY_CLIENT
     if workflow["open_calls"] == 0:
-        workflow["tool_s"] -= workflow["group_done_s"] - world.clock[0]["now_s"]
+        if workflow["open_end"] == 0:
+            workflow["tool_s"] -= workflow["group_done_s"] - world.clock[0]["now_s"]
         unschedule(world.timers, w)
         end_workflow(world, w)
         return True
@@ -228,46 +285,3 @@ def switch_policy(world: World, dispatch: int, queue: int) -> None:
         for c in range(len(world.calls)):
             stay(world, c)
     replace_held(world)
-
-
-@compiled
-def act(world: World, deed: int, row: int, other: int) -> bool:
-    """Do one of the deeds above now. Compiled as one function: each of them calls most of the model."""
-    done = True
-    if deed == FAIL:
-        fail(world, row)
-    elif deed == COME_BACK:
-        come_back(world, row)
-    elif deed == BEGIN_DRAIN:
-        begin_drain(world, row)
-    elif deed == GIVE_UP:
-        done = give_up_workflow(world, row)
-    else:
-        switch_policy(world, row, other)
-    retry_held(world)
-    return done
-
-
-def kill(world: World, i: int) -> None:
-    """Instance `i` fails; see `fail`."""
-    act(world, FAIL, i, 0)
-
-
-def revive(world: World, i: int) -> None:
-    """Instance `i` is back, empty, or ends its drain."""
-    act(world, COME_BACK, i, 0)
-
-
-def drain(world: World, i: int) -> None:
-    """Instance `i` is given no new calls; see `begin_drain`."""
-    act(world, BEGIN_DRAIN, i, 0)
-
-
-def cancel(world: World, w: int) -> bool:
-    """The client gives up workflow `w`; False: it is not under way."""
-    return bool(act(world, GIVE_UP, w, 0))
-
-
-def change_policy(world: World, dispatch: int, queue: int) -> None:
-    """Put another policy in force; see `switch_policy`."""
-    act(world, SWITCH_POLICY, dispatch, queue)

@@ -147,6 +147,8 @@ def move_on(world: World, w: int) -> None:
     end = workflow["first_call"] + workflow["n_calls"]
     while workflow["open_calls"] == 0:
         close_group(world, w)
+        if workflow["open_end"] == 1 and workflow["next_call"] == end and workflow["cause"] == NO_CAUSE:
+            return
         if workflow["next_call"] == end or workflow["cause"] != NO_CAUSE:
             end_workflow(world, w)
             return
@@ -190,6 +192,21 @@ def on_tool_return(world: World, w: int) -> None:
 
 
 @compiled_within
+def settle_call(world: World, c: int) -> None:
+    """Call `c` has left its instance, completed or not: what follows for its step, conversation and workflow."""
+    call = world.calls[c]
+    end_call(world, c, call["state"], call["cause"])
+    if call["state"] == COMPLETED:
+        learn_step(world.costs, world.instances, world.steps, call)
+        world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
+        end_turn(world, c)
+    else:
+        release_call(world, c)
+    leave_group(world, c)
+    go_on(world, call["workflow"])
+
+
+@compiled_within
 def on_run_end(world: World, i: int) -> None:
     """The run of instance `i` ends: its completed calls move their workflows on, and the batch is planned anew."""
     ended = finish_run(world, i)
@@ -197,17 +214,7 @@ def on_run_end(world: World, i: int) -> None:
     unschedule(world.runs, i)
     mark_dirty(world, i)
     for k in range(ended):
-        c = world.ended[k]
-        call = world.calls[c]
-        end_call(world, c, call["state"], call["cause"])
-        if call["state"] == COMPLETED:
-            learn_step(world.costs, world.instances, world.steps, call)
-            world.workflows[call["workflow"]]["attained_s"] += call["finished_s"] - call["started_s"]
-            end_turn(world, c)
-        else:
-            release_call(world, c)
-        leave_group(world, c)
-        go_on(world, call["workflow"])
+        settle_call(world, world.ended[k])
     for k in range(world.clock[0]["n_handed"]):
         c = world.ended[len(world.ended) - 1 - k]
         hand_over(world, i, c)

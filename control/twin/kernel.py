@@ -15,6 +15,7 @@ from control.twin.handlers import on_arrival, on_arrival_of_kv, on_run_end, on_t
 from control.twin.heap import next_time
 from control.twin.journal import is_journal_half_full
 from control.twin.pins import on_expiry
+from control.twin.remote import meter_remote, send_waiting
 from control.twin.world import World
 
 
@@ -59,7 +60,10 @@ def plan_dirty(world: World) -> None:
         i = world.dirty[k]
         world.instances[i]["dirty"] = 0
         if world.instances[i]["run"] == IDLE and world.instances[i]["state"] != DOWN:
-            plan(world, i)
+            if world.instances[i]["remote"] == 1:
+                send_waiting(world, i)
+            else:
+                plan(world, i)
     clock["n_dirty"] = 0
 
 
@@ -88,5 +92,7 @@ def settle_energy(world: World) -> None:
     """Book the idle draw of every idle instance up to now."""
     for i in range(len(world.instances)):
         instance = world.instances[i]
-        if instance["run"] == IDLE and instance["state"] != DOWN:
+        if instance["remote"] == 1:
+            meter_remote(world, i)
+        elif instance["run"] == IDLE and instance["state"] != DOWN:
             book_idle(world, i, world.clock[0]["now_s"])

@@ -7,6 +7,7 @@ from control.policy.codes import DECODE, DECODING, DOWN, IDLE
 from control.policy.tables import Record, Table
 from control.twin.batching import first_iteration_s, growth_blocks, iterations_by
 from control.twin.kv import available
+from control.twin.remote import remote_w
 from control.twin.world import World
 
 #: One row per instance.
@@ -29,6 +30,8 @@ def view_one(world: World, i: int, at_s: float, row: Record) -> None:
     row["used_blocks"] = instance["blocks"] - available(instance)
     row["cached_blocks"] = instance["evictable"]
     row["power_w"] = idle_w if instance["run"] == IDLE or at_s < first_iteration_s(instance) else instance["run_w"]
+    if instance["remote"] == 1:
+        row["power_w"] = remote_w(world, i)
     lead_s = 0.0 if instance["run"] == IDLE else min(instance["run_lead_s"], at_s - instance["accounted_s"])
     row["energy_j"] = instance["energy_j"] + idle_w * lead_s
     row["energy_j"] += row["power_w"] * (at_s - instance["accounted_s"] - lead_s)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from control.policy.codes import COMPLETED, DRAINING, NO_INSTANCE, REFUSED
-from control.twin.failures import kill, revive
+from control.twin.acts import kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
 from tests.support.failures import Order, disturbed, orders

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from control.policy.codes import DOWN, policy_codes
-from control.twin.failures import cancel, change_policy, drain, kill, revive
+from control.twin.acts import cancel, change_policy, drain, kill, revive
 from control.twin.kernel import advance, settle_energy
 from control.twin.world import World
 from tests.support.laws import check_world

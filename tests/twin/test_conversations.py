@@ -21,7 +21,7 @@ from control.policy.codes import (
     policy_codes,
 )
 from control.policy.rules import Conversations
-from control.twin.failures import cancel, change_policy, drain, kill
+from control.twin.acts import cancel, change_policy, drain, kill
 from control.twin.kernel import advance
 from control.twin.pack import build_world
 from control.twin.world import World

@@ -9,7 +9,7 @@ import pytest
 
 from control.policy.codes import COMPLETED
 from control.policy.tables import Table
-from control.twin.failures import kill
+from control.twin.acts import kill
 from control.twin.kernel import advance
 from control.twin.pack import build_world
 from control.twin.world import World

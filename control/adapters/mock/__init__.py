@@ -1,0 +1,1 @@
+"""Servers that speak vLLM's wire and need no GPU: for gateways, load drivers and clients under test."""

@@ -1,0 +1,87 @@
+"""Whose call a request is: workflow, stage, deadline and tenant from its headers and body.
+
+The first source that names a workflow wins, in the order of the tables here; which one it was is recorded. The names
+are those of shared conventions: our own x-headway-*, session headers of clients and frameworks, and the agentic context
+that vLLM takes in `vllm_xargs`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from control.engine.door import Identity
+
+#: Headers that name a workflow, first match wins; True: it is a conversation that continues its context.
+WORKFLOW_HEADERS = (
+    ("x-headway-workflow", False),
+    ("x-session-id", True),
+    ("x-dynamo-session-id", True),
+    ("x-claude-code-session-id", True),
+    ("session_id", True),
+)
+TTFT_HEADERS = ("x-headway-ttft-ms", "x-llm-d-slo-ttft-ms", "x-slo-ttft-ms")
+MOST_NAME = 128  # characters of a name that are kept
+MOST_SLO_S = 1e7
+
+
+def identity_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Identity:
+    """The identity of one request; headers come with case-insensitive names. Unusable values count as absent."""
+    key, session, matched = None, None, ""
+    for name, continues in WORKFLOW_HEADERS:
+        value = headers.get(name)
+        if value:
+            key, matched = value[:MOST_NAME], name
+            session = key if continues else headers.get("x-session-id")
+            break
+    context = agentic_context(body)
+    if key is None:
+        key, session, matched = of_body(body, context)
+    if key is None and context is None and not any(name.startswith("x-headway-") for name in headers):
+        return LONE
+    return Identity(
+        key,
+        text(headers.get("x-headway-kind")),
+        text(headers.get("x-headway-stage")) or text(context.get("step_id") if context else None),
+        text(headers.get("x-headway-tenant")),
+        slo_s(headers, context),
+        session,
+        headers.get("x-headway-final", "") in ("1", "true"),
+        matched,
+    )
+
+
+LONE = Identity()
+
+
+def agentic_context(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The body's vllm_xargs.agentic_context, where there is one."""
+    extra = body.get("vllm_xargs")
+    context = extra.get("agentic_context") if isinstance(extra, Mapping) else None
+    return context if isinstance(context, Mapping) else None
+
+
+def of_body(body: Mapping[str, Any], context: Mapping[str, Any] | None) -> tuple[str | None, str | None, str]:
+    """Workflow, session and the field that named them, from the body."""
+    if context is not None:
+        for name in ("program_id", "session_id"):
+            if text(context.get(name)):
+                return text(context.get(name)), text(context.get("session_id")) or None, f"agentic_context.{name}"
+    key = text(body.get("session_id"))
+    return (key, key, "session_id in the body") if key else (None, None, "")
+
+
+def text(value: Any) -> str:
+    """A short name, or "" for what is none."""
+    return value[:MOST_NAME] if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+
+
+def slo_s(headers: Mapping[str, str], context: Mapping[str, Any] | None) -> float | None:
+    """Seconds from a workflow's first request to its deadline; None: not given."""
+    given = headers.get("x-headway-slo-s")
+    if given is None and context is not None:
+        given = context.get("deadline_seconds")
+    try:
+        value = float(given) if given is not None else math.nan
+    except (TypeError, ValueError):
+        return None
+    return value if 0.0 < value <= MOST_SLO_S else None

@@ -1,0 +1,185 @@
+"""Bodies of the OpenAI wire: reading requests, shaping legs and errors, watching streams go by."""
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from control.errors import InputError
+
+USAGE_OPTION = b'"stream_options":{"include_usage":true}'
+DONE = b"data: [DONE]"
+ASK_REMOTE_DECODE: dict[str, Any] = {
+    "do_remote_decode": True,
+    "do_remote_prefill": False,
+    "remote_engine_id": None,
+    "remote_block_ids": None,
+    "remote_host": None,
+    "remote_port": None,
+}
+
+
+class BadRequestError(InputError):
+    """The body cannot be used; the message says what was accepted."""
+
+
+class Ask(NamedTuple):
+    """What the gateway needs to know of a request's body."""
+
+    raw: bytes
+    body: dict[str, Any]
+    model: str
+    stream: bool
+    wants_usage: bool  # of a stream
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Most tokens that may be generated; None: not said."""
+        for name in ("max_completion_tokens", "max_tokens"):
+            if isinstance(self.body.get(name), int):
+                return int(self.body[name])
+        return None
+
+
+def read_ask(raw: bytes, content: str) -> Ask:
+    """A request's body, checked as far as the gateway reads it; `content` is "messages" or "prompt".
+
+    Raises:
+        BadRequestError: not a JSON object, or a field that is missing or of the wrong type.
+    """
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise BadRequestError(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise BadRequestError("the body is not a JSON object")
+    if content not in body:
+        raise BadRequestError(f"{content} is missing")
+    model, stream, options = body.get("model", ""), body.get("stream", False), body.get("stream_options")
+    if not isinstance(model, str):
+        raise BadRequestError(f"model = {model!r:.80}: a name is accepted")
+    if not isinstance(stream, bool | None):
+        raise BadRequestError(f"stream = {stream!r:.80}: true or false is accepted")
+    wants = isinstance(options, dict) and bool(options.get("include_usage"))
+    return Ask(raw, body, model, bool(stream), wants)
+
+
+def answer_leg(ask: Ask, model: str, kv_transfer_params: Any = None) -> bytes:
+    """The body that is sent for the whole answer: as it came, but for the model's name there, and asking for usage."""
+    as_is = kv_transfer_params is None and model == ask.model
+    if as_is and (not ask.stream or ask.wants_usage):
+        return ask.raw
+    if as_is and ask.body.get("stream_options") is None and "stream_options" not in ask.body:
+        return ask.raw.rstrip()[:-1] + b"," + USAGE_OPTION + b"}"
+    body = ask.body | {"model": model}
+    if kv_transfer_params is not None:
+        body["kv_transfer_params"] = kv_transfer_params
+    if ask.stream:
+        body["stream_options"] = (body.get("stream_options") or {}) | {"include_usage": True}
+    return orjson.dumps(body)
+
+
+def prefill_leg(ask: Ask, model: str) -> bytes:
+    """The body of the prefill leg: one token, not streamed, its KV kept for another server."""
+    body = {key: value for key, value in ask.body.items() if key not in ("stream_options", "min_tokens")}
+    if "max_completion_tokens" in body:
+        body["max_completion_tokens"] = 1
+    body |= {"model": model, "max_tokens": 1, "stream": False, "kv_transfer_params": ASK_REMOTE_DECODE}
+    return orjson.dumps(body)
+
+
+def collect_leg(ask: Ask, model: str, kv_transfer_params: Any) -> bytes:
+    """The body of a decode leg that only fetches KV nobody wants any more, so that the prefiller may let go of it."""
+    body = orjson.loads(prefill_leg(ask, model))
+    return orjson.dumps(body | {"kv_transfer_params": kv_transfer_params})
+
+
+def error_body(message: str, kind: str, status: int) -> dict[str, Any]:
+    """An error in the shape that OpenAI's clients read."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": status}}
+
+
+def error_event(message: str, kind: str, status: int) -> bytes:
+    """An error inside a stream."""
+    return b"data: " + orjson.dumps(error_body(message, kind, status)) + b"\n\n"
+
+
+class Usage(NamedTuple):
+    """Token counts that a server reports; -1: it does not."""
+
+    input_tokens: int = -1
+    generated: int = -1
+    cached: int = -1
+
+
+def usage_of(body: Any) -> Usage:
+    """The usage in a response or in an event of a stream."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    if not isinstance(usage, dict):
+        return Usage()
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
+    return Usage(*(int(n) if isinstance(n, int) else -1 for n in counts))
+
+
+class Stream:
+    """Watches a stream of server-sent events: counts, usage, how it ends. Feed it what comes, send on what it gives.
+
+    Only whole events are passed on. The event with the usage is kept back where the client did not ask for it.
+    """
+
+    def __init__(self, wants_usage: bool) -> None:
+        self.wants_usage = wants_usage
+        self.rest = b""
+        self.events = 0  # with data
+        self.usage = Usage()
+        self.is_done = False
+        self.error: str | None = None
+
+    def feed(self, data: bytes) -> bytes:
+        """The whole events so far, to be passed on."""
+        if self.rest:
+            data = self.rest + data
+        plain, other = data.rfind(b"\n\n"), data.rfind(b"\r\n\r\n")
+        cut = max(plain + 2 if plain >= 0 else 0, other + 4 if other >= 0 else 0)
+        if cut == 0:
+            self.rest = data
+            return b""
+        self.rest, whole = data[cut:], data[:cut]
+        self.events += whole.count(b"data:")
+        if b'"usage":{' in whole or b'"usage": {' in whole or b'"error"' in whole or b"[DONE]" in whole:
+            return self.look(whole)
+        return whole
+
+    def look(self, whole: bytes) -> bytes:
+        """Read events that tell more than a token."""
+        kept = []
+        for event in whole.replace(b"\r\n", b"\n").split(b"\n\n"):
+            if event and not self.is_held_back(event):
+                kept.append(event + b"\n\n")
+        return b"".join(kept)
+
+    def is_held_back(self, event: bytes) -> bool:
+        """Take in one event; whether it is not for the client."""
+        if DONE in event:
+            self.is_done = True
+            self.events -= 1
+            return False
+        start = event.find(b"data:")
+        if start < 0 or (b'"usage"' not in event and b'"error"' not in event):
+            return False
+        try:
+            body = orjson.loads(event[start + 5 :])
+        except orjson.JSONDecodeError:
+            return False
+        if isinstance(body, dict) and body.get("error"):
+            error = body["error"]
+            self.error = str(error.get("message", error) if isinstance(error, dict) else error)[:300]
+            return False
+        found = usage_of(body)
+        if found.input_tokens < 0:
+            return False
+        self.usage = found
+        is_extra = isinstance(body, dict) and not body.get("choices")
+        self.events -= is_extra
+        return is_extra and not self.wants_usage

@@ -1,0 +1,78 @@
+"""A real server as the gateway knows it: where it is, whether it is well, what it said of itself last."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from control.model.fleet import InstanceSpec
+
+
+class Health(Enum):
+    """Whether calls may be sent."""
+
+    STARTING = "starting"  # not seen ready yet
+    READY = "ready"
+    SICK = "sick"  # the breaker is open: it is probed until it answers
+
+
+class Fault(Enum):
+    """The three classes of failure; only SICK feeds the breaker."""
+
+    CLIENT = "client"  # the request itself is at fault
+    FULL = "full"  # it is well, and has no room
+    SICK = "sick"  # unreachable, broken, or silent
+
+
+BREAK_AFTER = 3  # failures in a row
+FULL_WORDS = (b"queue", b"overloaded", b"capacity", b"too many", b"admission", b"full", b"busy")
+
+
+def fault_of(status: int, body: bytes = b"") -> Fault | None:
+    """The class of a response by its status; None: it is an answer."""
+    if status < 400:
+        return None
+    if status in (429, 503):
+        return Fault.FULL if status == 429 or is_full(body) else Fault.SICK
+    return Fault.CLIENT if status < 500 else Fault.SICK
+
+
+def is_full(body: bytes) -> bool:
+    """Whether a 503 speaks of load rather than of death."""
+    lowered = body[:2000].lower()
+    return any(word in lowered for word in FULL_WORDS)
+
+
+@dataclass
+class Upstream:
+    """One real server and its breaker."""
+
+    row: int  # of its instance
+    spec: InstanceSpec
+    health: Health = Health.STARTING
+    reason: str = "not asked yet"
+    failures: int = 0  # in a row
+    served_model: str = ""
+    max_model_len: int | None = None
+    has_priority: bool = False  # takes calls in the order of their `priority`
+    sent: int = 0  # calls sent, since the start
+    faults: dict[str, int] = field(default_factory=lambda: {fault.value: 0 for fault in Fault})
+
+    @property
+    def base(self) -> str:
+        """Its address without a slash at the end, nor /v1."""
+        return (self.spec.url or "").rstrip("/").removesuffix("/v1")
+
+    def failed(self, fault: Fault, reason: str) -> bool:
+        """Take in a failure; True: the breaker opens with it."""
+        self.faults[fault.value] += 1
+        if fault is not Fault.SICK:
+            return False
+        self.failures += 1
+        self.reason = reason
+        if self.failures < BREAK_AFTER or self.health is not Health.READY:
+            return False
+        self.health = Health.SICK
+        return True
+
+    def answered(self) -> None:
+        """It has answered as it should."""
+        self.failures = 0

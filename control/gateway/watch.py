@@ -1,0 +1,248 @@
+"""Eyes on the servers: metrics, readiness, power; and how what was predicted compares with what was served."""
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import numpy as np
+import orjson
+
+from control.adapters.faults import MetricsError
+from control.adapters.load_header import parse_load_header
+from control.adapters.power import PowerSource, power_source
+from control.adapters.scrape import Scraper
+from control.adapters.watch import Watch
+from control.gateway.predict import Prediction, predict
+from control.gateway.upstream import Health, Upstream
+from control.policy.codes import COMPLETED
+
+if TYPE_CHECKING:
+    from control.gateway.gateway import Gateway
+    from control.gateway.relay import Call
+
+READY_S = 30.0  # a one-token generation may take so long
+HEADER_EVERY_S = 0.5  # a server is asked to tell its load with an answer at most so often
+KEPT = 200  # comparisons kept of each server
+COMPARE_EVERY_S = 0.05
+
+
+@dataclass
+class Seen:
+    """What is known of one server from outside."""
+
+    watch: Watch = field(default_factory=Watch)
+    asked_load_s: float = 0.0
+    load: dict[str, float | None] = field(default_factory=dict)  # told with an answer
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    power_set: bool = False  # a cap was set from here
+    power_error: str = ""
+    compared_s: float = 0.0
+    pairs: deque[tuple[float, float, float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+
+class Watcher:
+    """Looks at every server again and again, each in a task of its own: one that hangs holds up no other."""
+
+    def __init__(self, gateway: "Gateway") -> None:
+        self.gateway = gateway
+        self.seen = {row: Seen() for row in gateway.upstreams}
+        self.sources: dict[str, PowerSource] = {}
+
+    def start(self) -> None:
+        """Begin to watch."""
+        for upstream in self.gateway.upstreams.values():
+            self.gateway.keep(self.follow(upstream))
+            self.gateway.keep(self.scrape(upstream))
+        self.gateway.keep(self.meter())
+
+    # ---- readiness
+
+    async def follow(self, upstream: Upstream) -> None:
+        """Probe a server until it is ready; while it is, ask after its health."""
+        self.gateway.suspend_unseen(upstream)
+        while True:
+            try:
+                if upstream.health is Health.READY:
+                    await self.ask_health(upstream)
+                else:
+                    await self.become_ready(upstream)
+            except (aiohttp.ClientError, ConnectionError, TimeoutError, NotReadyError) as error:
+                self.not_well(upstream, str(error) or type(error).__name__)
+            await asyncio.sleep(self.gateway.settings.probe_s)
+
+    def not_well(self, upstream: Upstream, reason: str) -> None:
+        """A look at a server's health failed."""
+        if upstream.health is not Health.READY:
+            upstream.reason = reason
+            return
+        upstream.failures += 1
+        upstream.reason = reason
+        if upstream.failures >= 3:
+            self.gateway.suspend(upstream)
+
+    async def ask_health(self, upstream: Upstream) -> None:
+        """GET /health of a server that is up."""
+        async with self.gateway.session.get(upstream.base + "/health", timeout=aiohttp.ClientTimeout(5.0)) as response:
+            if response.status >= 500:
+                raise NotReadyError(f"/health says {response.status}")
+
+    async def become_ready(self, upstream: Upstream) -> None:
+        """A server is ready once it has generated a token."""
+        model, longest = await self.ask_model(upstream)
+        body = {"model": model, "prompt": "ready?", "max_tokens": 1, "temperature": 0}
+        async with self.gateway.session.post(
+            upstream.base + "/v1/completions", json=body, timeout=aiohttp.ClientTimeout(READY_S)
+        ) as response:
+            said = await response.read()
+            if response.status != 200:
+                raise NotReadyError(f"one token: {response.status} {said[:120].decode(errors='replace')}")
+        upstream.served_model, upstream.max_model_len = model, longest
+        self.gateway.resume(upstream)
+
+    async def ask_model(self, upstream: Upstream) -> tuple[str, int | None]:
+        """The model's name on a server and its context limit."""
+        async with self.gateway.session.get(
+            upstream.base + "/v1/models", timeout=aiohttp.ClientTimeout(5.0)
+        ) as response:
+            if response.status != 200:
+                raise NotReadyError(f"/v1/models says {response.status}")
+            try:
+                rows = orjson.loads(await response.read())["data"]
+                names = {row["id"]: row.get("max_model_len") for row in rows}
+            except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+                raise NotReadyError("/v1/models is not a list of models") from error
+        wanted = upstream.spec.served_model
+        if wanted is not None and wanted not in names:
+            raise NotReadyError(f"it serves {', '.join(names)}, not {wanted}")
+        if not names:
+            raise NotReadyError("it serves no model")
+        name = wanted or next(iter(names))
+        return name, names[name]
+
+    # ---- metrics
+
+    async def scrape(self, upstream: Upstream) -> None:
+        """Read a server's metrics, at most once a second."""
+        watch = self.seen[upstream.row].watch
+        async with Scraper(upstream.base) as scraper:
+            while True:
+                try:
+                    reading = await scraper.read()
+                    watch.take(reading)
+                except MetricsError as error:
+                    watch.miss(str(error))
+                self.publish(upstream)
+                await asyncio.sleep(self.gateway.settings.scrape_s)
+
+    def publish(self, upstream: Upstream) -> None:
+        """Let the engine show what is known of a server."""
+        seen, spec = self.seen[upstream.row], upstream.spec
+        reading, watch = seen.watch.latest, seen.watch
+        row: dict[str, Any] = {
+            "health": upstream.health.value,
+            "reason": upstream.reason,
+            "url": spec.url,
+            "metrics": watch.state(),
+            "metrics_age_s": watch.age_s(),
+            "metrics_failure": watch.failure,
+            "suspect": watch.suspect(),
+            "sent": upstream.sent,
+            "faults": dict(upstream.faults),
+            "power_error": seen.power_error or None,
+            **self.compared(upstream.row),
+        }
+        for name in ("engine", "version", "running", "waiting", "kv_used_fraction", "kv_used_tokens", "preemptions"):
+            row[f"seen_{name}"] = None if reading is None else getattr(reading, name)
+        self.gateway.door.live.observed[upstream.row] = row
+
+    def wants_load(self, upstream: Upstream) -> bool:
+        """Whether a server is to tell its load with its next answer."""
+        seen, now_s = self.seen[upstream.row], time.monotonic()
+        if now_s - seen.asked_load_s < HEADER_EVERY_S:
+            return False
+        seen.asked_load_s = now_s
+        return True
+
+    def take_load(self, upstream: Upstream, told: str) -> None:
+        """What a server told of its load with an answer."""
+        reading = parse_load_header(told)
+        self.seen[upstream.row].load = {"kv_used_fraction": reading.kv_used_fraction, "waiting": reading.waiting}
+
+    # ---- power
+
+    async def meter(self) -> None:
+        """Read the power of the servers' GPUs once a second; book it, and set the caps that were asked for."""
+        metered = [one for one in self.gateway.upstreams.values() if one.spec.power is not None]
+        while True:
+            for upstream in metered:
+                await self.read_power(upstream)
+            watts = [
+                self.seen[i].power_w if i in self.seen else None
+                for i in range(len(self.gateway.door.live.fleet.instances))
+            ]
+            self.gateway.door.meter(watts)
+            await asyncio.sleep(1.0)
+
+    async def read_power(self, upstream: Upstream) -> None:
+        """One reading of the GPUs of a server; a cap that is not in force is set."""
+        seen, spec = self.seen[upstream.row], self.gateway.door.live.fleet.instances[upstream.row]
+        try:
+            source = self.source(spec.power or "")
+            mine = (await source.read())[spec.power_index : spec.power_index + spec.gpus]
+            known = [gpu.power_w for gpu in mine if gpu.power_w is not None]
+            seen.power_w = sum(known) if len(known) == spec.gpus else None
+            limits = [gpu.power_limit_w for gpu in mine if gpu.power_limit_w is not None]
+            seen.power_limit_w = sum(limits) if len(limits) == spec.gpus else None
+            seen.power_error = "" if mine else f"no GPU {spec.power_index} there"
+            for gpu in mine:
+                wanted = spec.power_cap_w or gpu.power_limit_max_w
+                off = wanted is not None and gpu.power_limit_w is not None and abs(gpu.power_limit_w - wanted) > 1.0
+                if off and wanted is not None and gpu.index is not None and (spec.power_cap_w or seen.power_set):
+                    await source.set_limit(gpu.index, wanted)
+                    seen.power_set = True
+        except (MetricsError, ValueError, OSError) as error:
+            seen.power_w, seen.power_error = None, str(error)
+
+    def source(self, where: str) -> PowerSource:
+        """The meter at an address; one for all servers that share it."""
+        if where not in self.sources:
+            self.sources[where] = power_source(where, self.gateway.settings.agent_token)
+        return self.sources[where]
+
+    # ---- predicted and measured
+
+    def predict(self, call: "Call", row: int) -> Prediction | None:
+        """What the profile of a server says of a call that is being sent there; not of every call under high load."""
+        seen, now_s = self.seen[row], time.monotonic()
+        if now_s - seen.compared_s < COMPARE_EVERY_S:
+            return None
+        seen.compared_s = now_s
+        return predict(self.gateway.door, call.uid, row)
+
+    def compare(self, call: "Call", generated: int) -> None:
+        """A call has ended: keep what was predicted of it beside what was served."""
+        if call.prediction is None or call.state != COMPLETED or not call.first_s or call.instance not in self.seen:
+            return
+        if call.stream is None or generated < 2:
+            return
+        ttft_s = call.first_s - call.sent_s
+        tpot_s = (time.monotonic() - call.first_s) / (generated - 1)
+        self.seen[call.instance].pairs.append((call.prediction.ttft_s, ttft_s, call.prediction.tpot_s, tpot_s))
+
+    def compared(self, row: int) -> dict[str, float | int | None]:
+        """Medians of what was predicted and of what was served, s, and how far they drifted apart."""
+        pairs = np.array(self.seen[row].pairs).reshape(-1, 4)
+        names = ("predicted_ttft_s", "ttft_s", "predicted_tpot_s", "tpot_s")
+        if len(pairs) < 3:
+            return {"compared": len(pairs), **dict.fromkeys(names)}
+        medians = {name: float(value) for name, value in zip(names, np.median(pairs, axis=0), strict=True)}
+        drift = np.median(pairs[:, [1, 3]] / np.maximum(pairs[:, [0, 2]], 1e-9), axis=0) - 1.0
+        return {"compared": len(pairs), **medians, "ttft_drift": float(drift[0]), "tpot_drift": float(drift[1])}
+
+
+class NotReadyError(Exception):
+    """A server does not answer as one that is ready."""
