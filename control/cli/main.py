@@ -25,6 +25,7 @@ COMMANDS = {
     "mock-vllm": ("control.cli.mock", "mock_vllm"),
     "accuracy": ("control.cli.accuracy", "accuracy"),
     "calibrate": ("control.cli.calibrate", "calibrate"),
+    "load": ("control.cli.load", "load"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
 }

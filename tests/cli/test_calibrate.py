@@ -1,8 +1,6 @@
 """`headway calibrate`: measures a server over HTTP, writes a profile, and a fleet runs on it."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,26 +9,14 @@ import pytest
 from control.model.calibrated import read_profile
 from control.model.fleet import load_fleet
 from tests.cli.conftest import Headway
-from tests.support.tiny_engine import TinyEngine, serving
+from tests.support.tiny_engine import TinyEngine, served
 
 
 @pytest.fixture
 def tiny() -> Iterator[str]:
-    """The address of a small engine that serves on another thread."""
-    started, address, loop, over = threading.Event(), [""], asyncio.new_event_loop(), asyncio.Event()
-
-    async def serve() -> None:
-        async with serving(TinyEngine(base_ms=1.0)) as address[0]:
-            started.set()
-            await over.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    assert started.wait(20.0)
-    yield address[0]
-    loop.call_soon_threadsafe(over.set)
-    thread.join(20.0)
-    loop.close()
+    """The address of a small engine."""
+    with served(TinyEngine(base_ms=1.0)) as url:
+        yield url
 
 
 def test_a_profile_is_written_and_a_fleet_takes_it(headway: Headway, tmp_path: Path, tiny: str) -> None:

@@ -1,8 +1,9 @@
 """A small engine behind the OpenAI wire, to test clients on real sockets: continuous batching with known costs."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,7 @@ class TinyEngine:
     usage: bool = True
     broken: dict[int, str] = field(default_factory=dict)  # number of a request -> how it goes wrong
     seen: list[dict[str, Any]] = field(default_factory=list)  # bodies, with their headers
+    received: int = 0
     calls: list[Call] = field(default_factory=list)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -64,7 +66,7 @@ class TinyEngine:
     async def complete(self, request: web.Request) -> web.StreamResponse:
         """POST of a completion or a chat."""
         body = await request.json()
-        number = len(self.seen)
+        number, self.received = self.received, self.received + 1
         self.seen.append(body | {"headers": {k.lower(): v for k, v in request.headers.items()}})
         if self.broken.get(number) == "503":
             return web.json_response({"error": {"message": "the queue is full"}}, status=503)
@@ -123,3 +125,24 @@ async def serving(engine: TinyEngine) -> AsyncIterator[str]:
     finally:
         loop.cancel()
         await server.close()
+
+
+@contextmanager
+def served(engine: TinyEngine) -> Iterator[str]:
+    """The engine's address while it serves on another thread, for clients that bring a loop of their own."""
+    started, address, loop, over = threading.Event(), [""], asyncio.new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        async with serving(engine) as address[0]:
+            started.set()
+            await over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    try:
+        assert started.wait(20.0)
+        yield address[0]
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(20.0)
+        loop.close()
