@@ -61,6 +61,8 @@ class Stream:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **headers})
         if self.chunked:
             response.enable_chunked_encoding()
+        else:
+            response.force_close()  # the end of the connection is the end of the answer
         await response.prepare(self.request)
         self.prepared = True
         self.on_tokens()

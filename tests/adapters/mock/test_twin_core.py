@@ -65,7 +65,9 @@ def simulated(given: MockSettings, calls: list[Call], times: list[float], exact:
     return simulate(work_of(flows, times, 0), Fleet("one", (given.spec,)), "rr-fcfs", exact=exact)
 
 
-@pytest.mark.parametrize("given", [settings(), settings(seats=4), settings(kv_tokens=6000)], ids=["roomy", "few seats", "little KV"])
+@pytest.mark.parametrize(
+    "given", [settings(), settings(seats=4), settings(kv_tokens=6000)], ids=["roomy", "few seats", "little KV"]
+)
 def test_first_and_last_tokens_come_when_the_simulator_says(given: MockSettings) -> None:
     calls, times = arrivals(60, 6.0)
     run, world = Run(given, calls, times).to_the_end(), simulated(given, calls, times)
@@ -88,7 +90,7 @@ def test_every_token_is_told_at_its_time() -> None:
 
 
 def test_a_faster_clock_brings_the_same_tokens_sooner() -> None:
-    calls, times = arrivals(10, 20.0)
+    calls, _ = arrivals(10, 20.0)
     slow = Run(settings(), calls, [0.0] * 10).to_the_end()
     fast = Run(settings(speed=10.0), calls, [0.0] * 10).to_the_end()
     for one, other in zip(slow.seen, fast.seen, strict=True):
