@@ -36,6 +36,17 @@ def test_it_says_where_it_listens_serves_and_ends_when_told(start: Start) -> Non
     assert running.stderr == ""
 
 
+def test_it_ends_though_a_stream_is_under_way(start: Start) -> None:
+    running = start("mock-vllm", "--port", 0)
+    url = address(running)
+    body = {"messages": [{"role": "user", "content": "hi"}], "stream": True, "max_tokens": 20_000, "ignore_eos": True}
+    with urllib.request.urlopen(f"{url}/v1/chat/completions", orjson.dumps(body), timeout=30) as answer:
+        assert answer.readline().startswith(b"data: ")
+        running.signal(signal.SIGTERM)
+        assert running.wait(20.0) == 0
+    assert running.stderr == ""
+
+
 def test_a_crash_ends_the_process(start: Start) -> None:
     running = start("mock-vllm", "--port", 0)
     post(f"{address(running)}/mock/faults", {"crash": True})

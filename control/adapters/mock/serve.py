@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import uvloop
 from aiohttp import web
 
 from control.adapters.mock.core import WallClock
@@ -116,5 +115,7 @@ def run(settings: MockSettings, say: Callable[[str], None]) -> None:
     Raises:
         InputError: the port cannot be had.
     """
+    import uvloop  # not there on Windows; only a server of its own needs its speed
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(settings, say))

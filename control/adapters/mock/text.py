@@ -61,7 +61,7 @@ def arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def example(schema: Mapping[str, Any]) -> Any:
     """A value that fits a JSON schema."""
-    if schema.get("enum"):
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
         return schema["enum"][0]
     if schema.get("type") == "object":
         return arguments(schema)
