@@ -94,7 +94,7 @@ class Pace:
         """Have all streams in the slots up to now generate a token."""
         now_s = self.clock.now()
         latest = int((now_s + JUST) * SLOTS_PER_S)
-        self.timer_slot, due = latest, []
+        self.timer, self.timer_slot, due = None, latest, []
         while self.slots and self.slots[0] <= latest:
             due.append(self.wheel.pop(heapq.heappop(self.slots)))
         for flows in due:

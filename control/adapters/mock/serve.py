@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -91,6 +92,7 @@ async def serve(settings: MockSettings, say: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     server = await listen(settings, lambda: os._exit(CRASHED))
+    gc.freeze()  # what was loaded stays: no need to look it through again and again
     say(f"listening on {server.url}, {description(settings)}")
     await over.wait()
     await server.close()
