@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import orjson
+import uvloop
 
 from control.adapters.mock.serve import Server, running
 from control.adapters.mock.settings import MockSettings
@@ -94,7 +95,8 @@ def served(**settings: Any) -> Callable[[Callable[..., Awaitable[None]]], Callab
                 async with running(MockSettings(**{**QUICK, **settings})) as server, aiohttp.ClientSession() as http:
                     await test(Wire(server, http), **given)
 
-            asyncio.run(asyncio.wait_for(go(), 2 * PATIENCE_S))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # the loop of a server of its own
+                runner.run(asyncio.wait_for(go(), 2 * PATIENCE_S))
 
         mine = inspect.signature(test)
         left = [value for name, value in mine.parameters.items() if name != "wire"]
