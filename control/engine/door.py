@@ -11,69 +11,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from control.engine import spare
-from control.engine.spare import Spare, number_of
+from control.engine.entries import fill_call, fill_workflow
+from control.engine.spare import Spare
 from control.engine.state import Flow, Live
-from control.policy.codes import (
-    ABANDON,
-    ABORTED,
-    ACTIVE,
-    ANSWERED,
-    CALL_ENDED,
-    CANCELLED,
-    CLOSE,
-    COME_BACK,
-    DECODE,
-    DISPATCHED,
-    DOWN,
-    FAILED,
-    FIRST_TOKEN,
-    HELD,
-    METER,
-    PLACED,
-    PREFILL,
-    PREFILLED,
-    REQUEST,
-    RESTARTED,
-    SEND_AGAIN,
-    SUSPEND,
-    TRANSFER,
-    WAITING,
-    WORKFLOW_ENDED_ENTRY,
-)
-from control.policy.tables import Ints, Record
+from control.engine.tickets import ASKED, Identity, Order, numbers
+from control.policy import codes
+from control.policy.codes import CALL_ENDED, DECODE, DOWN, DRAINING, PREFILL
+from control.policy.tables import Ints
 from control.twin.acts import NOTHING, act
 from control.twin.kernel import advance
 from control.twin.world import fork
 
+OPEN = (codes.WAITING, codes.HELD, codes.TRANSFER, PREFILL, DECODE)
 IDLE_S = 300.0  # a workflow without open calls for so long is taken to have ended
-
-
-class Identity(NamedTuple):
-    """Whose call a request is."""
-
-    workflow: str | None = None  # None: a lone request
-    kind: str = ""
-    stage: str = ""
-    tenant: str = ""
-    slo_s: float | None = None  # from the workflow's first request to its deadline
-    session: str | None = None  # conversation whose context it continues
-    is_last: bool = False
-    matched: str = ""  # the header or field that named the workflow
-
-
-class Order(NamedTuple):
-    """What is to be done about a call."""
-
-    kind: int  # codes.DISPATCHED, ABORTED; PLACED where it went to a simulated instance; CALL_ENDED
-    call: int  # its number
-    instance: int  # row
-    cause: int
-    is_prefill: bool = False  # only to prefill there
 
 
 @dataclass
@@ -86,6 +40,7 @@ class Door:
     lock: threading.RLock = field(default_factory=threading.RLock)
     origin_s: float = 0.0
     seen: int = 0  # journal entries taken
+    draining: set[int] = field(default_factory=set)  # servers that were draining when they were taken to be dead
     spare: Spare = field(default_factory=Spare)
     keys: dict[int, str] = field(default_factory=dict)  # of flows, by number
     rows: dict[int, int] = field(default_factory=dict)  # of open calls, by number
@@ -106,13 +61,14 @@ class Door:
         """End the calls that an earlier process had: their clients' connections went with it."""
         world = self.live.world
         world.instances["remote"] = [spec.url is not None for spec in self.live.fleet.instances]
-        for states, deed in (((WAITING, HELD, TRANSFER), ABANDON), ((PREFILL, DECODE), ANSWERED)):
-            for c in np.flatnonzero(np.isin(world.calls["state"], states)):
-                remote = world.instances[int(world.calls[c]["instance"])]["remote"] == 1
-                how = deed if remote else ABANDON
-                act(world, how, int(c), 0, numbers(FAILED, RESTARTED) if how == ANSWERED else NOTHING)
-                if how == ABANDON and world.calls[c]["state"] == CANCELLED:
-                    world.calls[c]["state"], world.calls[c]["cause"] = FAILED, RESTARTED
+        still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN)).tolist()
+        for c in sorted(still_open, key=self.is_at_server):  # who waits first, or it would be sent
+            if self.is_at_server(c):
+                act(world, codes.ANSWERED, c, 0, numbers(codes.FAILED, codes.RESTARTED))
+                continue
+            act(world, codes.ABANDON, c, 0, NOTHING)
+            if world.calls[c]["state"] == codes.CANCELLED:
+                world.calls[c]["state"], world.calls[c]["cause"] = codes.FAILED, codes.RESTARTED
 
     # ---- what the gateway tells
 
@@ -127,34 +83,42 @@ class Door:
             self.live.counted[0] += 1
             uid = self.live.counted[0]
             self.rows[uid], self.numbers[c] = c, uid
-            self.fill(self.live.world.calls[c], w, who, uid, input_tokens, output_tokens)
-            return uid, self.tell(REQUEST, w, c)
+            fill_call(self.live, c, w, who, uid, (input_tokens, output_tokens), self.draws)
+            return uid, self.tell(codes.REQUEST, w, c)
 
     def first_token(self, uid: int, tokens: int = 1) -> None:
         """Call `uid` has generated `tokens` tokens by now, its first ones perhaps."""
         with self.lock:
-            c = self.rows.get(uid)
-            if c is not None:
-                self.move()
-                act(self.live.world, FIRST_TOKEN, c, 0, numbers(tokens))
+            self.move()
+            c = self.rows.get(uid, -1)
+            if c >= 0 and self.is_at_server(c):
+                act(self.live.world, codes.FIRST_TOKEN, c, 0, numbers(tokens))
 
     def ends(
         self, uid: int, state: int, cause: int, input_tokens: int = -1, generated: int = -1, cached: int = -1
     ) -> list[Order]:
-        """The answer of call `uid`, which was sent to a real server, has ended (codes COMPLETED, CANCELLED, FAILED)."""
+        """Call `uid` has ended (codes COMPLETED, CANCELLED, FAILED), at a real server or wherever else it was."""
         with self.lock:
-            c = self.rows.get(uid)
-            if c is None:
-                return []
             self.move()
-            values = numbers(state, cause, input_tokens, generated, cached)
-            return self.tell(ANSWERED, c, 0, values, about=uid)
+            c = self.rows.get(uid, -1)
+            if c < 0:
+                return []
+            if self.is_at_server(c):
+                values = numbers(state, cause, input_tokens, generated, cached)
+                return self.tell(codes.ANSWERED, c, 0, values, about=uid)
+            return self.tell(codes.ABANDON, c, 0, about=uid)
+
+    def give_up(self, uid: int) -> list[Order]:
+        """The client of call `uid` has gone."""
+        return self.ends(uid, codes.CANCELLED, codes.BY_CLIENT)
 
     def prefilled(self, uid: int) -> list[Order]:
         """The prefill leg of call `uid` has been answered."""
         with self.lock:
             self.move()
-            orders = self.tell(PREFILLED, self.rows[uid], 0)
+            if uid not in self.rows:
+                return []
+            orders = self.tell(codes.PREFILLED, self.rows[uid], 0)
             advance(self.live.world, self.live.now_s)
             return orders + self.take()
 
@@ -162,25 +126,37 @@ class Door:
         """The real server of call `uid` failed before the first byte; it may go to any but the instances `tried`."""
         with self.lock:
             self.move()
-            return self.tell(SEND_AGAIN, self.rows[uid], 0, numbers(*tried[-len(NOTHING) :]))
+            c = self.rows.get(uid, -1)
+            if c < 0:
+                return []
+            if self.live.world.calls[c]["cause"] == codes.BY_CLIENT:  # given up meanwhile
+                return self.tell(codes.ANSWERED, c, 0, numbers(codes.CANCELLED, codes.BY_CLIENT))
+            return self.tell(codes.SEND_AGAIN, c, 0, numbers(*tried[-len(NOTHING) :]))
 
-    def give_up(self, uid: int) -> list[Order]:
-        """The client of call `uid`, which waits here, has gone."""
-        with self.lock:
-            self.move()
-            return self.tell(ABANDON, self.rows[uid], 0, about=uid) if uid in self.rows else []
+    def is_at_server(self, c: int) -> bool:
+        """Whether a real server has call `c`, as opposed to its waiting here, or being on its way."""
+        call = self.live.world.calls[c]
+        return int(call["state"]) in (PREFILL, DECODE) and self.live.world.instances[call["instance"]]["remote"] == 1
 
     def suspend(self, i: int) -> list[Order]:
         """Real server `i` is taken to be dead."""
         with self.lock:
             self.move()
-            return self.tell(SUSPEND, i, 0)
+            if self.live.world.instances[i]["state"] == DRAINING:
+                self.draining.add(i)
+            return self.tell(codes.SUSPEND, i, 0)
 
     def resume(self, i: int) -> list[Order]:
-        """Real server `i` answers again."""
+        """Real server `i` answers again; a drain that was under way goes on."""
         with self.lock:
             self.move()
-            return self.tell(COME_BACK, i, 0) if self.live.world.instances[i]["state"] == DOWN else []
+            if self.live.world.instances[i]["state"] != DOWN:
+                return []
+            if i in self.draining:
+                self.draining.discard(i)
+                act(self.live.world, codes.COME_BACK, i, 0, NOTHING)
+                return self.tell(codes.BEGIN_DRAIN, i, 0)
+            return self.tell(codes.COME_BACK, i, 0)
 
     def close_idle(self, idle_s: float = IDLE_S) -> list[Order]:
         """End the workflows that nothing was heard of for `idle_s`."""
@@ -190,14 +166,14 @@ class Door:
             for flow in list(self.live.flows.values()):
                 row = world.workflows[flow.row]
                 if row["open_calls"] == 0 and row["group_done_s"] <= now_s - idle_s:
-                    orders += self.tell(CLOSE, flow.row, 0)
+                    orders += self.tell(codes.CLOSE, flow.row, 0)
             return orders
 
     def meter(self, watts: Sequence[float | None]) -> None:
         """Readings of the meters of all instances, W; None: no meter."""
         with self.lock:
             self.move()
-            act(self.live.world, METER, 0, 0, NOTHING)
+            act(self.live.world, codes.METER, 0, 0, NOTHING)
             self.live.world.instances["measured_w"] = [-1.0 if w is None else w for w in watts]
 
     # ---- how it is done
@@ -211,7 +187,7 @@ class Door:
         world = self.live.world
         if self.simulated or world.transfers.size[0] > 0 or world.expiries.size[0] > 0:
             while not advance(world, self.now_s()):
-                self.drain_now()
+                self.drain()
         else:
             world.clock[0]["now_s"] = self.now_s()
 
@@ -223,7 +199,7 @@ class Door:
             advance(world, float(world.clock[0]["now_s"]))
         orders = [order for order in self.take() if order.kind != CALL_ENDED or order.call != about]
         if 4 * int(world.clock[0]["n_journal"]) >= len(world.journal):
-            self.drain_now()
+            self.drain()
         return orders
 
     def take(self) -> list[Order]:
@@ -233,7 +209,7 @@ class Door:
         self.seen += len(entries)
         orders = []
         for _, kind, row, instance in entries.tolist():
-            if kind == WORKFLOW_ENDED_ENTRY:
+            if kind == codes.WORKFLOW_ENDED_ENTRY:
                 key = self.keys.pop(int(world.workflows[row]["id"]), None)
                 if key is not None:
                     self.live.flows.pop(key, None)
@@ -241,15 +217,11 @@ class Door:
                 uid = self.numbers[row]
                 if kind == CALL_ENDED:
                     del self.numbers[row], self.rows[uid]
-                elif kind == PLACED and world.instances[instance]["remote"] == 1:
+                elif kind == codes.PLACED and world.instances[instance]["remote"] == 1:
                     continue  # it will be sent there in its turn
                 call = world.calls[row]
                 orders.append(Order(kind, uid, instance, int(call["cause"]), bool(call["handoff"] == 1)))
         return orders
-
-    def drain_now(self) -> None:
-        """Have the record take the journal over; what it asks for has been taken."""
-        self.drain()
 
     def hear(self) -> None:
         """The journal is about to be drained: pass on what its new entries ask for."""
@@ -262,7 +234,7 @@ class Door:
         """The live state as it stands now, to be looked at in peace; its world is a copy."""
         with self.lock:
             self.move()
-            act(self.live.world, METER, 0, 0, NOTHING)
+            act(self.live.world, codes.METER, 0, 0, NOTHING)
             self.drain()
             copied = copy.copy(self.live)
             copied.world, copied.streams = fork(self.live.world), self.live.streams.copy()
@@ -289,58 +261,27 @@ class Door:
         if not (self.spare.long if goes_on else self.spare.lone):
             self.refill(spare.make_room)
         w = (self.spare.long if goes_on else self.spare.lone).pop()
-        workflow, names = self.live.world.workflows[w], self.live.names
         self.live.counted[1] += 1
         number = self.live.counted[1]
-        workflow["id"] = number
-        workflow["arrival_s"] = self.live.world.clock[0]["now_s"]
-        workflow["granted"] = who.slo_s is None
-        workflow["slo_s"] = 0.0 if who.slo_s is None else who.slo_s
-        workflow["tenant"] = number_of(names[1], who.tenant or spare.OTHER)
-        workflow["kind"] = number_of(names[0], who.kind or spare.OTHER)
-        workflow["go_on"], workflow["open_end"] = 1, goes_on
+        fill_workflow(self.live, w, who, number, goes_on)
         if goes_on and who.workflow is not None:
             self.live.flows[who.workflow] = Flow(number, w, spare.LONG_CALLS, who.session)
             self.keys[number] = who.workflow
-        return w, int(workflow["first_call"])
-
-    def fill(self, call: Record, w: int, who: Identity, uid: int, input_tokens: int, output_tokens: int) -> None:
-        """What is known of a call when it comes."""
-        world = self.live.world
-        call["uid"] = uid
-        call["tenant"] = world.workflows[w]["tenant"]
-        call["step"] = number_of(self.live.names[2], who.stage or spare.OTHER)
-        call["input_tokens"], call["output_tokens"] = input_tokens, output_tokens
-        call["draw_a"], call["draw_b"] = self.draws.random(), self.draws.random()
-        flow = self.live.flows.get(who.workflow) if who.workflow is not None else None
-        continues = flow is not None and who.session is not None and who.session == flow.session
-        if call["stream_key"] < 0 or not continues or world.workflows[w]["open_calls"] > 0:
-            call["stream_key"] = -1
-            return
-        pin = world.pins[int(call["stream_key"]) - int(world.clock[0]["n_shared"])]
-        call["history_tokens"] = min(int(pin["tokens"]), input_tokens)
+        return w, int(self.live.world.workflows[w]["first_call"])
 
     def refill(self, how: Callable[[Live], Spare]) -> None:
         """Make room by `how`, which renumbers all rows."""
         if self.live.world.clock[0]["n_journal"] > 0:
-            self.drain_now()
+            self.drain()
         self.spare = how(self.live)
         world = self.live.world
-        open_rows = np.flatnonzero(np.isin(world.calls["uid"], np.fromiter(self.rows, np.int64, len(self.rows))))
-        self.rows = {int(world.calls[c]["uid"]): int(c) for c in open_rows}
+        still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN))  # spare rows have small numbers as well
+        self.rows = {int(uid): int(c) for c, uid in zip(still_open, world.calls["uid"][still_open], strict=True)}
         self.numbers = {c: uid for uid, c in self.rows.items()}
-        active = {int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["state"] == ACTIVE)}
+        active = {
+            int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["state"] == codes.ACTIVE)
+        }
         room = np.bincount(world.calls["workflow"], minlength=len(world.workflows))
         for flow in self.live.flows.values():
             flow.row = active[flow.number]
             flow.room = int(room[flow.row])
-
-
-ASKED = (DISPATCHED, ABORTED, CALL_ENDED, PLACED)
-
-
-def numbers(*values: int) -> Ints:
-    """The numbers that go with a deed."""
-    array = NOTHING.copy()
-    array[: len(values)] = values
-    return array

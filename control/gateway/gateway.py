@@ -8,44 +8,38 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
-import orjson
 from aiohttp import web
 
 from control.config import GatewaySettings
-from control.engine.door import Door, Order
-from control.gateway.identity import identity_of
+from control.engine.door import Door
+from control.engine.tickets import Order
+from control.gateway.about import About
+from control.gateway.admission import turn_away, unknown
+from control.gateway.call import Broken, Call, LegFailedError
+from control.gateway.handover import abandon_kv
+from control.gateway.identity import identity_of, usable
 from control.gateway.local import Local
-from control.gateway.openai import Ask, BadRequestError, read_ask
-from control.gateway.relay import PASSED_ON, Call, LegFailedError, Relay, problem
-from control.gateway.text import metrics_text
+from control.gateway.openai import BadRequestError, read_ask
+from control.gateway.relay import Relay
+from control.gateway.replies import problem
+from control.gateway.totals import Totals
 from control.gateway.upstream import Fault, Health, Upstream
 from control.gateway.watch import Watcher
-from control.policy.codes import ABORTED, CALL_ENDED, FAILED, UP
+from control.policy.codes import ABORTED, CALL_ENDED, CALL_STATES, DOWN
 
 log = logging.getLogger("headway.gateway")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 SWEEP_S = 0.05
 PARTS = 20  # of the open calls whose progress is told at each sweep
+LEAVE_S = 3.0  # calls that are broken off at the end are given so long
+CONNECT_S = 5.0  # a server that takes no connection for so long is not there
+KEPT_ALIVE_S = 4.0  # an idle connection; vLLM closes it after 5 s, and a request must not meet that
+PASSED_ON = ("authorization", "traceparent", "tracestate", "x-session-id", "baggage")
 CONTENT = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
-
-
-@dataclass
-class Totals:
-    """Counted since the start."""
-
-    requests: int = 0
-    by_state: dict[str, int] = field(default_factory=dict)
-    by_match: dict[str, int] = field(default_factory=dict)
-    turned_away: int = 0
-    reroutes: int = 0
-    hand_overs: int = 0
-    hand_over_s: float = 0.0  # from the prefill leg's answer to the decode leg's first byte, sum
-    late_hand_overs: int = 0  # longer than the lease
 
 
 class Gateway:
@@ -57,7 +51,7 @@ class Gateway:
             i: Upstream(i, spec) for i, spec in enumerate(door.live.fleet.instances) if spec.url is not None
         }
         self.calls: dict[int, Call] = {}
-        self.relay, self.local, self.watcher = Relay(self), Local(self), Watcher(self)
+        self.relay, self.local, self.watcher, about = Relay(self), Local(self), Watcher(self), About(self)
         self.totals = Totals()
         self.bytes_a_token = 4.0  # of a request's body, learned from usage
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -67,18 +61,21 @@ class Gateway:
         self.routes: dict[tuple[str, str], Handler] = {
             ("POST", "/v1/chat/completions"): self.complete,
             ("POST", "/v1/completions"): self.complete,
-            ("GET", "/v1/models"): self.models,
-            ("GET", "/health"): self.health,
-            ("GET", "/metrics"): self.metrics,
+            ("GET", "/v1/models"): about.models,
+            ("GET", "/health"): about.health,
+            ("GET", "/metrics"): about.metrics,
         }
 
     # ---- life
 
     async def start(self) -> None:
         """Open connections and begin to watch the servers. The loop that runs this runs everything."""
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30.0)
         self.session = aiohttp.ClientSession(
-            connector=connector, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False, read_bufsize=2**18
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_ALIVE_S),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+            cookie_jar=aiohttp.DummyCookieJar(),  # no client may get another one's cookies
+            auto_decompress=False,
+            read_bufsize=2**18,
         )
         loop = asyncio.get_running_loop()
         self.door.on_orders = lambda orders: (loop.call_soon_threadsafe(self.deliver, orders), None)[1]
@@ -91,6 +88,12 @@ class Gateway:
         until_s = time.monotonic() + self.settings.drain_s
         while self.calls and time.monotonic() < until_s:
             await asyncio.sleep(0.05)
+        for call in list(self.calls.values()):
+            call.break_off(Broken.STOPPING)
+        until_s = time.monotonic() + LEAVE_S
+        while self.calls and time.monotonic() < until_s:
+            await asyncio.sleep(0.01)
+        self.door.on_orders = lambda orders: None
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -100,20 +103,26 @@ class Gateway:
         """Run something beside everything else."""
         task = asyncio.create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(self.drop)
+
+    def drop(self, task: asyncio.Task[Any]) -> None:
+        """Something that ran beside everything else has ended; it should not have failed."""
+        self.tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a task of the gateway failed", exc_info=task.exception())
 
     # ---- requests
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Any request."""
         handler = self.routes.get((request.method, request.path))
-        if handler is None:
-            known = [method for method, path in self.routes if path == request.path]
-            if known:
-                return problem(405, f"{request.method} {request.path}: {known[0]} is accepted", "invalid_request_error")
-            paths = ", ".join(path for _, path in self.routes)
-            return problem(404, f"{request.path} is not served; accepted are {paths}", "invalid_request_error")
-        return await handler(request)
+        try:
+            return unknown(request, list(self.routes)) if handler is None else await handler(request)
+        except (web.HTTPException, ConnectionError):
+            raise
+        except Exception:
+            log.exception("%s %s failed in the gateway", request.method, request.path)
+            return problem(500, "the gateway failed; its log tells more", "server_error")
 
     async def complete(self, request: web.BaseRequest) -> web.StreamResponse:
         """A chat or text completion."""
@@ -125,33 +134,15 @@ class Gateway:
         except web.HTTPRequestEntityTooLarge:
             most = self.settings.most_body_mb
             return problem(413, f"the body is larger than {most} MB", "invalid_request_error")
-        turned_away = self.turn_away(ask)
+        except web.RequestPayloadError as error:
+            return problem(400, f"the body broke off: {error}", "invalid_request_error")
+        turned_away = turn_away(self, ask)
         if turned_away is not None:
             return turned_away
         who = identity_of(request.headers, ask.body)
         self.totals.by_match[who.matched] = self.totals.by_match.get(who.matched, 0) + 1
-        request_id = request.headers.get("x-request-id") or f"hw-{self.run_id}-{self.totals.requests}"
+        request_id = usable(request.headers.get("x-request-id")) or f"hw-{self.run_id}-{self.totals.requests}"
         return await self.relay.serve(Call(request, ask, who, request_id))
-
-    def turn_away(self, ask: Ask) -> web.Response | None:
-        """The response to a request that is not let in; None: it is."""
-        if ask.model and ask.model not in self.model_names:
-            known = ", ".join(sorted(self.model_names)) or "none yet"
-            message = f"the model {ask.model!r} does not exist; served are: {known}"
-            return problem(404, message, "NotFoundError")
-        if self.stopping:
-            return problem(503, "the gateway is shutting down", "service_unavailable", retry_after_s=5)
-        rows = self.door.live.world.instances
-        waiting = int(rows["n_waiting"].sum()) + int(self.door.live.world.clock[0]["n_held"])
-        if waiting < self.settings.most_waiting and (rows["state"] == UP).any():
-            return None
-        self.totals.turned_away += 1
-        if waiting >= self.settings.most_waiting:
-            up = max(1, int((rows["state"] == UP).sum()))
-            wait_s = min(60, max(1, int(float(rows["queued_work_s"].sum()) / up / 10)))
-            reason = f"{waiting} calls wait already, at most {self.settings.most_waiting} may"
-            return problem(429, reason, "overloaded", retry_after_s=wait_s)
-        return problem(503, "no server of the fleet is up", "service_unavailable", retry_after_s=5)
 
     @property
     def model_names(self) -> set[str]:
@@ -175,7 +166,8 @@ class Gateway:
         call.begun_s = time.monotonic()
         call.planned = self.local.length_of(call) if self.door.simulated else 1
         call.uid, orders = self.door.enter(call.who, tokens, call.planned)
-        self.calls[call.uid] = call
+        call.key = call.uid
+        self.calls[call.key] = call
         self.deliver(orders)
 
     def deliver(self, orders: list[Order]) -> None:
@@ -185,9 +177,7 @@ class Gateway:
             if call is None:
                 continue
             if order.kind == ABORTED:
-                call.given_up = True
-                if call.task is not None:
-                    call.task.cancel()
+                call.break_off(Broken.GIVEN_UP)
                 continue
             if order.kind == CALL_ENDED:
                 call.uid = 0  # the door knows it no more
@@ -195,34 +185,36 @@ class Gateway:
 
     def finish(self, call: Call) -> None:
         """A call is over: the one place where what was charged is released."""
-        uid = call.uid
-        for key in [uid] if uid else [key for key, one in self.calls.items() if one is call]:
-            self.calls.pop(key, None)
-        name = STATE_NAMES.get(call.state, "failed")
-        self.totals.by_state[name] = self.totals.by_state.get(name, 0) + 1
-        if call.kv is not None and call.instance < 0:
-            self.relay.abandon_kv(call)
-        if not uid:
-            return
-        if call.instance < 0:
-            self.deliver(self.door.give_up(uid))
-            return
+        self.calls.pop(call.key, None)
         usage, generated = call.usage, call.usage.generated
         if generated < 0 and call.stream is not None:
             generated = call.stream.events
+        if call.uid:
+            self.deliver(self.door.ends(call.uid, call.state, call.cause, usage.input_tokens, generated, usage.cached))
+        name = CALL_STATES[call.state]
+        self.totals.by_state[name] = self.totals.by_state.get(name, 0) + 1
+        abandon_kv(self, call)
         if usage.input_tokens > 0:
             ratio = len(call.ask.raw) / usage.input_tokens
             self.bytes_a_token += 0.05 * (min(100.0, ratio) - self.bytes_a_token)
         self.watcher.compare(call, generated)
-        self.deliver(self.door.ends(uid, call.state, call.cause, usage.input_tokens, generated, usage.cached))
+
+    async def post(self, call: Call, upstream: Upstream, body: bytes) -> aiohttp.ClientResponse:
+        """Send a body to a server; the response's head."""
+        url, headers = upstream.base + call.request.path, self.headers(call, upstream)
+        return await self.session.post(url, data=body, headers=headers, allow_redirects=False)
 
     def headers(self, call: Call, upstream: Upstream) -> dict[str, str]:
         """Headers of a request to a server."""
-        headers = {"content-type": "application/json", "x-request-id": call.request_id}
-        given = call.request.headers
+        headers = {
+            "content-type": "application/json",
+            "accept-encoding": "identity",  # the stream is read on its way
+            "x-request-id": call.request_id,
+        }
         for name in PASSED_ON:
-            if name in given:
-                headers[name] = given[name]
+            value = usable(call.request.headers.get(name), 8192)
+            if value:
+                headers[name] = value
         if upstream.has_priority:
             headers["x-vllm-priority"] = str(self.priority(call))
         if self.watcher.wants_load(upstream):
@@ -242,7 +234,7 @@ class Gateway:
     def note_fault(self, upstream: Upstream, failure: LegFailedError) -> None:
         """A server failed a call; the breaker opens after some in a row."""
         if failure.fault is not Fault.CLIENT:
-            self.totals.reroutes += 1
+            self.totals.faults += 1
         if upstream.failed(failure.fault, str(failure)):
             self.suspend(upstream)
 
@@ -259,20 +251,10 @@ class Gateway:
 
     def resume(self, upstream: Upstream) -> None:
         """A server has answered a probe."""
-        upstream.health, upstream.failures, upstream.reason = Health.READY, 0, ""
+        upstream.health, upstream.failures, upstream.unwell, upstream.reason = Health.READY, 0, 0, ""
         log.info("%s is ready", upstream.spec.name)
         self.door.notes.append(("server_ready", f"{upstream.spec.name} is ready"))
         self.deliver(self.door.resume(upstream.row))
-
-    def note_hand_over(self, call: Call) -> None:
-        """The decode leg has begun to answer: the prefiller's KV was fetched, in time or not."""
-        taken_s = time.monotonic() - call.kv_at_s
-        self.totals.hand_overs += 1
-        self.totals.hand_over_s += taken_s
-        if taken_s > self.settings.lease_s:
-            self.totals.late_hand_overs += 1
-            told = f"KV was fetched {taken_s:.1f} s after its prefill, past its lease"
-            self.door.notes.append(("late_hand_over", told))
 
     def note_load(self, upstream: Upstream, headers: Mapping[str, str]) -> None:
         """A response may carry what the server says of its load."""
@@ -284,47 +266,29 @@ class Gateway:
         """Every SWEEP_S: break off what has stalled, tell the progress of some of the streams."""
         while True:
             await asyncio.sleep(SWEEP_S)
-            now_s = time.monotonic()
-            self.part = (self.part + 1) % PARTS
-            for uid, call in list(self.calls.items()):
-                if call.last_s and now_s - call.last_s > self.patience_s(call) and call.task is not None:
-                    call.stalled, call.last_s = True, 0.0
-                    call.task.cancel()
-                elif uid % PARTS == self.part and call.stream is not None and call.stream.events:
-                    self.door.first_token(uid, call.stream.events)
-            if self.part == 0:
-                self.deliver(self.door.close_idle(self.settings.idle_s))
+            try:
+                self.look_around(time.monotonic())
+            except Exception:
+                log.exception("a sweep failed")
+
+    def look_around(self, now_s: float) -> None:
+        """One sweep."""
+        self.part = (self.part + 1) % PARTS
+        for key, call in list(self.calls.items()):
+            if call.writing_s and now_s - call.writing_s > self.settings.stall_s:
+                call.break_off(Broken.UNREAD)
+            elif call.last_s and now_s - call.last_s > self.patience_s(call):
+                call.last_s = 0.0
+                call.break_off(Broken.STALLED)
+            elif key % PARTS == self.part and call.stream is not None and call.stream.events:
+                self.door.first_token(call.uid, call.stream.events)
+        rows = self.door.live.world.instances
+        for upstream in self.upstreams.values():
+            if upstream.health is not Health.READY and rows[upstream.row]["state"] != DOWN:
+                self.deliver(self.door.suspend(upstream.row))  # an operator's word does not make it well
+        if self.part == 0:
+            self.deliver(self.door.close_idle(self.settings.idle_s))
 
     def patience_s(self, call: Call) -> float:
         """How long a server may be silent about a call, s."""
         return self.settings.stall_s if call.first_s else self.settings.first_byte_s
-
-    # ---- the rest of the wire
-
-    async def models(self, request: web.BaseRequest) -> web.Response:
-        """Models that may be asked for."""
-        rows = [
-            {"id": name, "object": "model", "owned_by": "headway", "max_model_len": self.longest}
-            for name in sorted(self.model_names)
-        ]
-        return answer({"object": "list", "data": rows})
-
-    async def health(self, request: web.BaseRequest) -> web.Response:
-        """200 while any server is up."""
-        rows = self.door.live.world.instances
-        up = int((rows["state"] == UP).sum())
-        return answer({"status": "ok" if up else "no server is up", "up": up, "of": len(rows)}, 200 if up else 503)
-
-    async def metrics(self, request: web.BaseRequest) -> web.Response:
-        """Our own metrics, as a Prometheus text."""
-        return web.Response(
-            body=metrics_text(self), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"}
-        )
-
-
-STATE_NAMES = {4: "completed", 5: "refused", 6: "cancelled", FAILED: "failed"}
-
-
-def answer(body: Any, status: int = 200) -> web.Response:
-    """A JSON response."""
-    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")

@@ -17,6 +17,7 @@ from control.gateway.gateway import Gateway
 
 log = logging.getLogger("headway.gateway")
 
+GOODBYE_S = 1.0  # connections whose last answer is being read are given so long
 SWITCH_S = 0.0005  # the loop of requests must not wait long for the interpreter while the record is made
 
 
@@ -62,7 +63,7 @@ class GatewayHost:
         most = self.settings.most_body_mb * 2**20
         server = web.Server(self.gateway.handle, handler_cancellation=True, access_log=None)
         server.request_factory = bounded(server.request_factory, most)
-        self.runner = web.ServerRunner(server, handle_signals=False)
+        self.runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=GOODBYE_S)
         await self.runner.setup()
         self.site = web.TCPSite(self.runner, self.settings.host, self.settings.port, backlog=2048)
         try:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from control.engine.door import Identity
+from control.engine.tickets import Identity
 
 #: Headers that name a workflow, first match wins; True: it is a conversation that continues its context.
 WORKFLOW_HEADERS = (
@@ -28,10 +28,10 @@ def identity_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Identity
     """The identity of one request; headers come with case-insensitive names. Unusable values count as absent."""
     key, session, matched = None, None, ""
     for name, continues in WORKFLOW_HEADERS:
-        value = headers.get(name)
+        value = text(headers.get(name))
         if value:
-            key, matched = value[:MOST_NAME], name
-            session = key if continues else headers.get("x-session-id")
+            key, matched = value, name
+            session = key if continues else text(headers.get("x-session-id")) or None
             break
     context = agentic_context(body)
     if key is None:
@@ -71,8 +71,15 @@ def of_body(body: Mapping[str, Any], context: Mapping[str, Any] | None) -> tuple
 
 
 def text(value: Any) -> str:
-    """A short name, or "" for what is none."""
-    return value[:MOST_NAME] if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+    """A short name, or "" for what is none; bytes of a header that are no text are replaced."""
+    if isinstance(value, str):
+        return value[:MOST_NAME].encode("utf-8", "replace").decode()
+    return str(value) if isinstance(value, int) else ""
+
+
+def usable(value: str | None, most: int = MOST_NAME) -> str:
+    """A header's value that can be sent on, or "" where it cannot: too long, or not plain ASCII."""
+    return value if value is not None and len(value) <= most and value.isascii() and value.isprintable() else ""
 
 
 def slo_s(headers: Mapping[str, str], context: Mapping[str, Any] | None) -> float | None:

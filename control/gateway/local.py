@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from aiohttp import web
 
-from control.engine.door import Order
-from control.gateway.openai import Usage, error_event
-from control.policy.codes import CALL_ENDED, CANCELLED, COMPLETED, DISPATCHED, FAILED, NO_CAUSE, SERVER_LOST
+from control.engine.tickets import Order
+from control.gateway.openai import Usage
+from control.policy.codes import CALL_ENDED, COMPLETED, DISPATCHED, FAILED, NO_CAUSE, SERVER_LOST
 from control.twin.observe import emitted_by
 
 if TYPE_CHECKING:
+    from control.gateway.call import Call
     from control.gateway.gateway import Gateway
-    from control.gateway.relay import Call
 
 PUMP_S = 0.01  # between looks at what simulated instances have generated
 LEAST_DRAWN, MOST_DRAWN = 1, 4096  # tokens of an answer whose length nothing says
@@ -43,27 +43,26 @@ class Local:
         drawn = int(2.0 * u * float(live.world.steps[step]["mean_output"]))
         return max(LEAST_DRAWN, min(drawn, most or MOST_DRAWN, MOST_DRAWN))
 
-    async def answer(self, call: "Call", order: Order) -> web.StreamResponse:
-        """The answer of a simulated instance, as its tokens come."""
+    async def answer(self, call: "Call", order: Order) -> web.StreamResponse | None:
+        """The answer of a simulated instance, as its tokens come; None: a real server is to give it."""
         name = self.gateway.door.live.fleet.instances[order.instance].name
-        out = await self.open(call, name) if call.ask.stream else None
         sent, end = 0, None
         while end is None:
             end = await self.next_end(call)
             if end is not None and end.kind == DISPATCHED:
-                return await self.moved(call, out)
+                return await self.moved(call, end)
+            if end is not None and end.cause != NO_CAUSE:
+                return await self.gateway.relay.refused(call, end.cause)
             generated = self.generated(call) if end is None else self.final(call)
             call.first_s = call.first_s or (time.monotonic() if generated else 0.0)
-            if out is not None and generated > sent:
-                await out.write(chunk(call, " ".join(WORDS[k % len(WORDS)] for k in range(sent, generated)) + " "))
+            if call.ask.stream and generated > sent:
+                await call.open(self.head(call, name, "text/event-stream"))
+                call.said = True
+                await call.write(chunk(call, " ".join(WORDS[k % len(WORDS)] for k in range(sent, generated)) + " "))
             sent = max(sent, generated)
-        call.instance = -1
-        if end.cause != NO_CAUSE:
-            call.state, call.cause = CANCELLED, end.cause
-        else:
-            call.state, call.cause = COMPLETED, NO_CAUSE
-            call.usage = Usage(max(1, int(len(call.ask.raw) / self.gateway.bytes_a_token)), sent, 0)
-        return await self.close(call, name, out, sent)
+        call.state, call.cause = COMPLETED, NO_CAUSE
+        call.usage = Usage(max(1, int(len(call.ask.raw) / self.gateway.bytes_a_token)), sent, 0)
+        return await self.close(call, name, sent)
 
     async def next_end(self, call: "Call") -> Order | None:
         """An order that came within PUMP_S: the call's end, or that it is placed anew."""
@@ -90,40 +89,34 @@ class Local:
         """Tokens of an answer that has ended."""
         return max(call.tokens, call.planned)
 
-    async def moved(self, call: "Call", out: web.StreamResponse | None) -> web.StreamResponse:
-        """The simulated instance failed, and a real server was to go on: what was said already cannot be unsaid."""
-        call.state, call.cause, call.instance = FAILED, SERVER_LOST, -1
-        reason = "the simulated instance was lost"
-        if out is None:
-            return web.Response(status=502, text=reason)
-        await out.write(error_event(reason, "server_error", 502))
-        await out.write_eof()
-        return out
+    async def moved(self, call: "Call", order: Order) -> web.StreamResponse | None:
+        """The simulated instance failed, and a real server goes on; what was said already cannot be unsaid."""
+        if not call.said:
+            call.ready.append(order)
+            return None
+        call.state, call.cause, call.instance = FAILED, SERVER_LOST, order.instance
+        return await self.gateway.relay.broken_off(call, "the simulated instance was lost", 502)
 
-    async def open(self, call: "Call", name: str) -> web.StreamResponse:
-        """The head of a streamed answer."""
-        head = {"content-type": "text/event-stream", "x-request-id": call.request_id, "x-headway-instance": name}
-        out = web.StreamResponse(headers=head)
-        await out.prepare(call.request)
-        call.response = out
-        return out
+    def head(self, call: "Call", name: str, kind: str) -> dict[str, str]:
+        """Headers of an answer."""
+        return {"content-type": kind, "x-request-id": call.request_id, "x-headway-instance": name}
 
-    async def close(self, call: "Call", name: str, out: web.StreamResponse | None, sent: int) -> web.StreamResponse:
+    async def close(self, call: "Call", name: str, sent: int) -> web.StreamResponse:
         """The end of an answer."""
         usage = {"prompt_tokens": call.usage.input_tokens, "completion_tokens": sent}
         usage["total_tokens"] = sum(usage.values())
-        if out is None:
+        if not call.ask.stream:
             words = " ".join(WORDS[k % len(WORDS)] for k in range(sent))
             body = frame(call, False, words, "stop") | {"usage": usage}
-            head = {"content-type": "application/json", "x-request-id": call.request_id, "x-headway-instance": name}
-            return web.Response(body=orjson.dumps(body), headers=head)
-        await out.write(chunk(call, "", "stop"))
+            head = self.head(call, name, "application/json")
+            return await self.gateway.relay.reply(call, web.Response(body=orjson.dumps(body), headers=head))
+        await call.open(self.head(call, name, "text/event-stream"))
+        last = chunk(call, "", "stop")
         if call.ask.wants_usage:
-            last = frame(call, True, "", None) | {"choices": [], "usage": usage}
-            await out.write(b"data: " + orjson.dumps(last) + b"\n\n")
-        await out.write(b"data: [DONE]\n\n")
-        await out.write_eof()
-        return out
+            told = frame(call, True, "", None) | {"choices": [], "usage": usage}
+            last += b"data: " + orjson.dumps(told) + b"\n\n"
+        await call.write(last + b"data: [DONE]\n\n")
+        return await call.end()
 
 
 def chunk(call: "Call", words: str, reason: str | None = None) -> bytes:

@@ -1,5 +1,6 @@
 """Bodies of the OpenAI wire: reading requests, shaping legs and errors, watching streams go by."""
 
+import re
 from typing import Any, NamedTuple
 
 import orjson
@@ -7,7 +8,11 @@ import orjson
 from control.errors import InputError
 
 USAGE_OPTION = b'"stream_options":{"include_usage":true}'
-DONE = b"data: [DONE]"
+DONE = b"[DONE]"
+END_OF_EVENT = re.compile(rb"\n\r?\n")
+DATA_LINE = re.compile(rb"^data:[ ]?(.*?)\r?$", re.MULTILINE)
+USAGE_TIGHT, USAGE_LOOSE, ERROR = b'"usage":{', b'"usage": {', b'"error"'  # such events are looked into
+MOST_COUNT = 2**40  # tokens that are believed
 ASK_REMOTE_DECODE: dict[str, Any] = {
     "do_remote_decode": True,
     "do_remote_prefill": False,
@@ -54,7 +59,8 @@ def read_ask(raw: bytes, content: str) -> Ask:
         raise BadRequestError("the body is not a JSON object")
     if content not in body:
         raise BadRequestError(f"{content} is missing")
-    model, stream, options = body.get("model", ""), body.get("stream", False), body.get("stream_options")
+    model, stream, options = body.get("model"), body.get("stream"), body.get("stream_options")
+    model = "" if model is None else model
     if not isinstance(model, str):
         raise BadRequestError(f"model = {model!r:.80}: a name is accepted")
     if not isinstance(stream, bool | None):
@@ -73,8 +79,9 @@ def answer_leg(ask: Ask, model: str, kv_transfer_params: Any = None) -> bytes:
     body = ask.body | {"model": model}
     if kv_transfer_params is not None:
         body["kv_transfer_params"] = kv_transfer_params
-    if ask.stream:
-        body["stream_options"] = (body.get("stream_options") or {}) | {"include_usage": True}
+    options = body.get("stream_options") or {}
+    if ask.stream and isinstance(options, dict):  # what is wrong with others the server says
+        body["stream_options"] = options | {"include_usage": True}
     return orjson.dumps(body)
 
 
@@ -98,11 +105,6 @@ def error_body(message: str, kind: str, status: int) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": status}}
 
 
-def error_event(message: str, kind: str, status: int) -> bytes:
-    """An error inside a stream."""
-    return b"data: " + orjson.dumps(error_body(message, kind, status)) + b"\n\n"
-
-
 class Usage(NamedTuple):
     """Token counts that a server reports; -1: it does not."""
 
@@ -119,19 +121,34 @@ def usage_of(body: Any) -> Usage:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
-    return Usage(*(int(n) if isinstance(n, int) else -1 for n in counts))
+    return Usage(*(int(n) if isinstance(n, int) and 0 <= n < MOST_COUNT else -1 for n in counts))
+
+
+def end_of_events(data: bytes) -> int:
+    """Where the last whole event ends; the usual case apart, which is twice as fast."""
+    if b"\r" not in data and b"\n\n\n" not in data:
+        return data.rfind(b"\n\n") + 2 if b"\n\n" in data else 0
+    ends = [end.end() for end in END_OF_EVENT.finditer(data)]
+    return ends[-1] if ends else 0
+
+
+def is_telling(data: bytes) -> bool:
+    """Whether events may tell more than a token."""
+    return USAGE_TIGHT in data or USAGE_LOOSE in data or ERROR in data or DONE in data
 
 
 class Stream:
     """Watches a stream of server-sent events: counts, usage, how it ends. Feed it what comes, send on what it gives.
 
-    Only whole events are passed on. The event with the usage is kept back where the client did not ask for it.
+    Only whole events are passed on, as they came. The event with the usage is kept back where the client did not ask
+    for it. How the bytes were cut on their way makes no difference.
     """
 
     def __init__(self, wants_usage: bool) -> None:
         self.wants_usage = wants_usage
         self.rest = b""
-        self.events = 0  # with data
+        self.events = 0  # that bring a token
+        self.said = False  # anything but comments was passed on
         self.usage = Usage()
         self.is_done = False
         self.error: str | None = None
@@ -140,46 +157,58 @@ class Stream:
         """The whole events so far, to be passed on."""
         if self.rest:
             data = self.rest + data
-        plain, other = data.rfind(b"\n\n"), data.rfind(b"\r\n\r\n")
-        cut = max(plain + 2 if plain >= 0 else 0, other + 4 if other >= 0 else 0)
-        if cut == 0:
-            self.rest = data
-            return b""
+        cut = end_of_events(data)
         self.rest, whole = data[cut:], data[:cut]
-        self.events += whole.count(b"data:")
-        if b'"usage":{' in whole or b'"usage": {' in whole or b'"error"' in whole or b"[DONE]" in whole:
+        return self.take(whole) if whole else b""
+
+    def rest_of_it(self) -> bytes:
+        """What came after the last whole event, once nothing more will: an event whose end was left out, perhaps."""
+        self.rest, last = b"", self.rest
+        return self.take(last) if last else b""
+
+    def take(self, whole: bytes) -> bytes:
+        """Take in whole events; those for the client."""
+        n = whole.count(b"\ndata:") + whole.startswith(b"data:")
+        self.events += n
+        if n and is_telling(whole):
             return self.look(whole)
+        self.said = self.said or n > 0
         return whole
 
     def look(self, whole: bytes) -> bytes:
         """Read events that tell more than a token."""
-        kept = []
-        for event in whole.replace(b"\r\n", b"\n").split(b"\n\n"):
-            if event and not self.is_held_back(event):
-                kept.append(event + b"\n\n")
+        kept, at = [], 0
+        for end in [*(found.end() for found in END_OF_EVENT.finditer(whole)), len(whole)]:
+            event, at = whole[at:end], end
+            lines = DATA_LINE.findall(event)
+            if lines and is_telling(event) and self.is_held_back(lines):
+                continue
+            self.said = self.said or bool(lines)
+            kept.append(event)
         return b"".join(kept)
 
-    def is_held_back(self, event: bytes) -> bool:
-        """Take in one event; whether it is not for the client."""
-        if DONE in event:
+    def is_held_back(self, lines: list[bytes]) -> bool:
+        """Take in the data of one event; whether it is not for the client."""
+        data = b"\n".join(lines)
+        if data.strip() == DONE:
             self.is_done = True
-            self.events -= 1
-            return False
-        start = event.find(b"data:")
-        if start < 0 or (b'"usage"' not in event and b'"error"' not in event):
+            self.events -= len(lines)
             return False
         try:
-            body = orjson.loads(event[start + 5 :])
+            body = orjson.loads(data)
         except orjson.JSONDecodeError:
             return False
-        if isinstance(body, dict) and body.get("error"):
+        if not isinstance(body, dict):
+            return False
+        if body.get("error"):
             error = body["error"]
             self.error = str(error.get("message", error) if isinstance(error, dict) else error)[:300]
+            self.events -= len(lines)
             return False
         found = usage_of(body)
         if found.input_tokens < 0:
             return False
         self.usage = found
-        is_extra = isinstance(body, dict) and not body.get("choices")
-        self.events -= is_extra
+        is_extra = not body.get("choices")
+        self.events -= len(lines) if is_extra else 0
         return is_extra and not self.wants_usage

@@ -57,7 +57,8 @@ class Families(Collector):
             named.add_metric([source or "none"], n)
         yield named
         yield CounterMetricFamily("headway_requests_turned_away", "Requests not let in.", totals.turned_away)
-        yield CounterMetricFamily("headway_server_faults", "Times a server failed a call.", totals.reroutes)
+        yield CounterMetricFamily("headway_server_faults", "Times a server failed a call.", totals.faults)
+        yield CounterMetricFamily("headway_reroutes", "Times a call then went to another server.", totals.reroutes)
         yield CounterMetricFamily("headway_kv_hand_overs", "Decode legs that began.", totals.hand_overs)
         yield CounterMetricFamily("headway_kv_hand_over_seconds", "Time from prefill to them.", totals.hand_over_s)
         yield CounterMetricFamily("headway_kv_late_hand_overs", "Those past the lease.", totals.late_hand_overs)

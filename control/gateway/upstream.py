@@ -49,7 +49,8 @@ class Upstream:
     spec: InstanceSpec
     health: Health = Health.STARTING
     reason: str = "not asked yet"
-    failures: int = 0  # in a row
+    failures: int = 0  # calls in a row
+    unwell: int = 0  # looks at its health in a row that failed
     served_model: str = ""
     max_model_len: int | None = None
     has_priority: bool = False  # takes calls in the order of their `priority`

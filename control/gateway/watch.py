@@ -1,6 +1,7 @@
 """Eyes on the servers: metrics, readiness, power; and how what was predicted compares with what was served."""
 
 import asyncio
+import logging
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,12 +17,14 @@ from control.adapters.power import PowerSource, power_source
 from control.adapters.scrape import Scraper
 from control.adapters.watch import Watch
 from control.gateway.predict import Prediction, predict
-from control.gateway.upstream import Health, Upstream
+from control.gateway.upstream import BREAK_AFTER, Health, Upstream
 from control.policy.codes import COMPLETED
 
 if TYPE_CHECKING:
+    from control.gateway.call import Call
     from control.gateway.gateway import Gateway
-    from control.gateway.relay import Call
+
+log = logging.getLogger("headway.gateway")
 
 READY_S = 30.0  # a one-token generation may take so long
 HEADER_EVERY_S = 0.5  # a server is asked to tell its load with an answer at most so often
@@ -70,7 +73,7 @@ class Watcher:
                     await self.ask_health(upstream)
                 else:
                     await self.become_ready(upstream)
-            except (aiohttp.ClientError, ConnectionError, TimeoutError, NotReadyError) as error:
+            except Exception as error:  # whatever it is, the next look may find it well
                 self.not_well(upstream, str(error) or type(error).__name__)
             await asyncio.sleep(self.gateway.settings.probe_s)
 
@@ -79,9 +82,9 @@ class Watcher:
         if upstream.health is not Health.READY:
             upstream.reason = reason
             return
-        upstream.failures += 1
+        upstream.unwell += 1
         upstream.reason = reason
-        if upstream.failures >= 3:
+        if upstream.unwell >= BREAK_AFTER:
             self.gateway.suspend(upstream)
 
     async def ask_health(self, upstream: Upstream) -> None:
@@ -89,19 +92,34 @@ class Watcher:
         async with self.gateway.session.get(upstream.base + "/health", timeout=aiohttp.ClientTimeout(5.0)) as response:
             if response.status >= 500:
                 raise NotReadyError(f"/health says {response.status}")
+        upstream.unwell = 0
 
     async def become_ready(self, upstream: Upstream) -> None:
-        """A server is ready once it has generated a token."""
+        """A server is ready once it has generated a token.
+
+        Where it is said to order calls by priority, the probe has one: engines that do not either ignore it, which
+        nothing tells, or refuse it, and then none is sent.
+        """
         model, longest = await self.ask_model(upstream)
-        body = {"model": model, "prompt": "ready?", "max_tokens": 1, "temperature": 0}
-        async with self.gateway.session.post(
-            upstream.base + "/v1/completions", json=body, timeout=aiohttp.ClientTimeout(READY_S)
-        ) as response:
-            said = await response.read()
-            if response.status != 200:
-                raise NotReadyError(f"one token: {response.status} {said[:120].decode(errors='replace')}")
-        upstream.served_model, upstream.max_model_len = model, longest
+        wanted = getattr(upstream.spec, "scheduling_policy", None) == "priority"
+        status, said = await self.generate_one(upstream, model, wanted)
+        if wanted and status == 400 and b"riority" in said:
+            wanted = False
+            self.gateway.door.notes.append(("no_priority", f"{upstream.spec.name} takes no priority"))
+            status, said = await self.generate_one(upstream, model, wanted)
+        if status != 200:
+            raise NotReadyError(f"one token: {status} {said[:120].decode(errors='replace')}")
+        upstream.served_model, upstream.max_model_len, upstream.has_priority = model, longest, wanted
         self.gateway.resume(upstream)
+
+    async def generate_one(self, upstream: Upstream, model: str, with_priority: bool) -> tuple[int, bytes]:
+        """Status and body of a request for one token."""
+        body = {"model": model, "prompt": "ready?", "max_tokens": 1, "temperature": 0}
+        headers = {"x-vllm-priority": "1"} if with_priority else {}
+        limit = aiohttp.ClientTimeout(READY_S)
+        url = upstream.base + "/v1/completions"
+        async with self.gateway.session.post(url, json=body, headers=headers, timeout=limit) as response:
+            return response.status, await response.read()
 
     async def ask_model(self, upstream: Upstream) -> tuple[str, int | None]:
         """The model's name on a server and its context limit."""
@@ -135,6 +153,8 @@ class Watcher:
                     watch.take(reading)
                 except MetricsError as error:
                     watch.miss(str(error))
+                except Exception:
+                    log.exception("the metrics of %s could not be taken in", upstream.spec.name)
                 self.publish(upstream)
                 await asyncio.sleep(self.gateway.settings.scrape_s)
 
@@ -178,8 +198,7 @@ class Watcher:
         """Read the power of the servers' GPUs once a second; book it, and set the caps that were asked for."""
         metered = [one for one in self.gateway.upstreams.values() if one.spec.power is not None]
         while True:
-            for upstream in metered:
-                await self.read_power(upstream)
+            await asyncio.gather(*(self.read_power(upstream) for upstream in metered))
             watts = [
                 self.seen[i].power_w if i in self.seen else None
                 for i in range(len(self.gateway.door.live.fleet.instances))
@@ -204,7 +223,7 @@ class Watcher:
                 if off and wanted is not None and gpu.index is not None and (spec.power_cap_w or seen.power_set):
                     await source.set_limit(gpu.index, wanted)
                     seen.power_set = True
-        except (MetricsError, ValueError, OSError) as error:
+        except Exception as error:  # a meter that fails is told of; it ends nothing
             seen.power_w, seen.power_error = None, str(error)
 
     def source(self, where: str) -> PowerSource:

@@ -5,21 +5,25 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from control.engine.door import Door, Identity, Order
+from control.engine.door import Door
 from control.engine.spare import LONG_CALLS, start_gateway
+from control.engine.tickets import Identity, Order
 from control.engine.view import drain_journal
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import (
+    ABORTED,
     ALL_FULL,
     BY_CLIENT,
     CALL_ENDED,
     CANCELLED,
     COMPLETED,
     DISPATCHED,
+    DRAINING,
     FAILED,
     NO_INSTANCE,
     SERVER_LOST,
 )
+from control.twin.acts import cancel, drain
 
 LONE = Identity()
 
@@ -205,6 +209,62 @@ def test_clients_that_leave_free_their_place(scene: Scene) -> None:
     scene.drain()
     assert {row["state"] for row in scene.ended} <= {"cancelled", "refused"}
     assert len(scene.ended) == 6
+
+
+def test_room_is_made_while_the_last_call_of_a_workflow_is_open(scene: Scene) -> None:
+    who = Identity("w", slo_s=60.0)
+    scene.finish(scene.enter(who)[0])
+    last, _ = scene.enter(who._replace(is_last=True))
+    for _ in range(1100):
+        scene.finish(scene.enter()[0])
+    scene.finish(last)
+    scene.drain()
+    assert scene.live.flows == {}
+
+
+def test_a_client_that_leaves_just_when_its_call_is_sent_keeps_no_seat(scene: Scene) -> None:
+    uids = [scene.enter()[0] for _ in range(5)]
+    (sent_now,) = sent(scene.finish(uids[0]))
+    scene.door.give_up(sent_now)  # nobody has read the order
+    for uid in uids[1:]:
+        scene.door.give_up(uid)
+
+
+def test_a_call_that_was_given_up_is_not_sent_again(scene: Scene) -> None:
+    uid, orders = scene.enter(Identity("w"))
+    w = scene.live.flows["w"].row
+    cancel(scene.live.world, w)
+    orders = scene.door.again(uid, [sent(orders)[uid]])
+    assert [(order.kind, order.cause) for order in orders] == [(ABORTED, BY_CLIENT), (CALL_ENDED, BY_CLIENT)]
+
+
+def test_what_is_told_of_calls_that_have_ended_is_not_heard(scene: Scene) -> None:
+    uid, _ = scene.enter()
+    scene.finish(uid)
+    scene.door.first_token(uid, 5)
+    assert scene.door.ends(uid, COMPLETED, 0) == scene.door.again(uid, [0]) == scene.door.prefilled(uid) == []
+
+
+def test_progress_of_a_leg_that_failed_is_not_booked_on_the_next(scene: Scene) -> None:
+    blocking = [scene.enter()[0] for _ in range(4)]
+    instance = scene.live.world.calls["instance"]
+    first = int(instance[scene.door.rows[blocking[0]]])
+    scene.door.again(blocking[0], [first])  # it waits for the other server now
+    scene.door.first_token(blocking[0], 7)
+    assert scene.live.world.calls[scene.door.rows[blocking[0]]]["emitted"] == 0
+    for uid in [*blocking[1:], blocking[0]]:
+        scene.finish(uid)
+
+
+def test_a_drain_outlives_a_failure(scene: Scene) -> None:
+    drain(scene.live.world, 0)
+    scene.door.suspend(0)
+    scene.door.resume(0)
+    assert scene.live.world.instances["state"][0] == DRAINING
+    uids = [scene.enter()[0] for _ in range(2)]
+    assert {int(scene.live.world.calls[scene.door.rows[uid]]["instance"]) for uid in uids} == {1}
+    for uid in uids:
+        scene.finish(uid)
 
 
 def test_a_conversation_moves_its_kv_once_and_stays() -> None:

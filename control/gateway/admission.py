@@ -1,0 +1,43 @@
+"""Who is let in: what is served, whether anything is up, how many may wait."""
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from control.gateway.call import Broken
+from control.gateway.openai import Ask
+from control.gateway.replies import problem
+from control.policy.codes import UP
+
+if TYPE_CHECKING:
+    from control.gateway.gateway import Gateway
+
+
+def turn_away(gateway: "Gateway", ask: Ask) -> web.Response | None:
+    """The response to a request that is not let in; None: it is."""
+    if gateway.stopping:
+        return problem(503, Broken.STOPPING.value[0], "service_unavailable", retry_after_s=5)
+    world, most = gateway.door.live.world, gateway.settings.most_waiting
+    rows = world.instances
+    up = int((rows["state"] == UP).sum())
+    if up == 0:
+        gateway.totals.turned_away += 1
+        return problem(503, "no server of the fleet is up", "service_unavailable", retry_after_s=5)
+    if ask.model and ask.model not in gateway.model_names:
+        known = ", ".join(sorted(gateway.model_names))
+        return problem(404, f"the model {ask.model!r:.200} does not exist; served are: {known}", "NotFoundError")
+    waiting = int(rows["n_waiting"].sum()) + int(world.clock[0]["n_held"])
+    if waiting < most:
+        return None
+    gateway.totals.turned_away += 1
+    wait_s = min(60, max(1, int(float(rows["queued_work_s"].sum()) / up / 10)))
+    return problem(429, f"{waiting} calls wait already, at most {most} may", "overloaded", retry_after_s=wait_s)
+
+
+def unknown(request: web.BaseRequest, served: list[tuple[str, str]]) -> web.Response:
+    """The response to what is not served; `served`: methods and paths that are."""
+    known = [method for method, path in served if path == request.path]
+    if known:
+        return problem(405, f"{request.method} {request.path}: {known[0]} is accepted", "invalid_request_error")
+    paths = ", ".join(path for _, path in served)
+    return problem(404, f"{request.path} is not served; accepted are {paths}", "invalid_request_error")
