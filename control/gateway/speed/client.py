@@ -151,19 +151,20 @@ async def request_for(urls: Sequence[str], connections: int, seconds: float) -> 
     Raises:
         MeasureError: some were not answered at all.
     """
-    loop, begun_s = asyncio.get_running_loop(), time.monotonic()
-    kept = []
-    for k in range(connections):
-        place = urlsplit(urls[k % len(urls)])
-        host, port = str(place.hostname), place.port
-        head = f"POST {PATH} HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: application/json\r\ncontent-length: "
-        whole = [head.encode() + b"%d\r\n\r\n%b" % (len(body), body) for body in bodies(False, 1)]
-        _, one = await loop.create_connection(
-            lambda whole=whole, k=k: Connection(whole, 7 * k, begun_s + seconds), host, port
-        )
-        kept.append(one)
+    begun_s = time.monotonic()
+    kept = [await connect(urls[k % len(urls)], 7 * k, begun_s + seconds) for k in range(connections)]
     _, silent = await asyncio.wait([one.over for one in kept], timeout=seconds + PATIENCE_S)
     if silent:
         raise MeasureError(f"{urls[0]}: {len(silent)} requests were not answered within {PATIENCE_S:.0f} s")
     answered, failed = sum(one.answered for one in kept), sum(one.failed for one in kept)
     return Requests(answered, failed, time.monotonic() - begun_s)
+
+
+async def connect(url: str, first: int, end_s: float) -> Connection:
+    """A busy connection to a server, which begins with body number `first`."""
+    place = urlsplit(url)
+    head = f"POST {PATH} HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-type: application/json\r\ncontent-length: "
+    whole = [head.encode() + b"%d\r\n\r\n%b" % (len(body), body) for body in bodies(False, 1)]
+    one = Connection(whole, first, end_s)
+    await asyncio.get_running_loop().create_connection(lambda: one, str(place.hostname), place.port or 80)
+    return one
