@@ -61,8 +61,10 @@ test-e2e: $(VENV)/.ready-dev warm
 test-slow: $(VENV)/.ready-dev warm
 	@$(BIN)/python -m pytest -m slow
 
+# Against real vLLM servers on this machine's CPU, from a venv of their own: .venv-vllm, or where HEADWAY_VLLM_VENV says.
 test-vllm: $(VENV)/.ready-dev
-	@$(BIN)/python -m pytest -m vllm || [ $$? -eq 5 ]
+	@$(BIN)/python tests/vllm/setup_env.py
+	@$(BIN)/python -m pytest -n0 -m vllm
 
 test-postgres: $(VENV)/.ready-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,postgres]'

@@ -27,8 +27,9 @@ else:
         with panel("scheduler", "Scheduler α and policy"):
             controls.scheduler(seen.snapshot)
             changes.command_state()
-        with panel("run", "Simulation"):
-            controls.run(seen.snapshot)
+        if not seen.snapshot.get("gateway_url"):
+            with panel("run", "Simulation"):
+                controls.run(seen.snapshot)
         with panel("instances", "Instances"):
             controls.instances(seen.snapshot)
         with panel("changes", "Recent changes"):

@@ -23,6 +23,8 @@ COMMANDS = {
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
     "mock-vllm": ("control.cli.mock", "mock_vllm"),
+    "accuracy": ("control.cli.accuracy", "accuracy"),
+    "calibrate": ("control.cli.calibrate", "calibrate"),
     "warm": ("control.cli.upkeep", "warm"),
     "doctor": ("control.cli.upkeep", "doctor"),
 }

@@ -14,7 +14,8 @@ from control.model.fleet import Fleet
 from control.policy.codes import IDLE
 from control.policy.tables import Costs, Ints
 from control.twin.batching import cut_run
-from control.twin.pack import cost_tables, profile_key, refresh_steps
+from control.twin.costing import cost_tables, profile_key
+from control.twin.pack import refresh_steps
 from control.twin.world import World
 
 Cap = float | None  # W per GPU; None: no cap
@@ -37,6 +38,13 @@ def with_caps(fleet: Fleet, caps: Sequence[Cap]) -> Fleet:
     """The same fleet under other caps, W per GPU."""
     pairs = zip(fleet.instances, caps, strict=True)
     return replace(fleet, instances=tuple(replace(spec, power_cap_w=cap) for spec, cap in pairs))
+
+
+def with_scales(fleet: Fleet, scales: Sequence[Sequence[float]]) -> Fleet:
+    """The same fleet with other factors on the times of prefill and decode."""
+    pairs = zip(fleet.instances, scales, strict=True)
+    changed = (replace(spec, prefill_scale=scale[0], decode_scale=scale[1]) for spec, scale in pairs)
+    return replace(fleet, instances=tuple(changed))
 
 
 def live_costs(fleet: Fleet, switches: Sequence[Switch]) -> tuple[Costs, Ints]:

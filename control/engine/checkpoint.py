@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from control.engine.caps import Switch, caps_of, live_costs, with_caps
+from control.engine.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
 from control.engine.state import Flow, Live
@@ -65,6 +65,7 @@ def save(live: Live) -> bytes:
         "broken": list(live.broken.items()),
         "flows": [[key, flow.number, flow.session] for key, flow in live.flows.items()],
         "counted": live.counted,
+        "scales": [[spec.prefill_scale, spec.decode_scale] for spec in live.fleet.instances],
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
     arrays |= {"streams": live.streams, "declared": live.declared}
@@ -113,7 +114,7 @@ def check_identity(head: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -> Live:
     """The live state out of a checkpoint's arrays and head."""
-    capped = with_caps(fleet, head["caps"])
+    capped = with_scales(with_caps(fleet, head["caps"]), head["scales"])
     switches = [Switch(*row) for row in head["switches"]]
     live = Live(
         fleet,

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from control.engine.state import Live
-from control.model.fleet import InstanceSpec
-from control.model.hardware import profile
+from control.model.fleet import InstanceSpec, profile_of
 from control.model.power import cap_bounds
 from control.policy.codes import DECODING, IDLE
 from control.policy.tables import Floats, Table
@@ -34,7 +33,7 @@ def limit_w(spec: InstanceSpec) -> float:
     """The cap of an instance, or its GPU's TDP, W per GPU."""
     if spec.power_cap_w is not None:
         return spec.power_cap_w
-    return profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens).tdp_w
+    return profile_of(spec).tdp_w
 
 
 def energy(live: Live, views: Table) -> Row:
@@ -57,7 +56,7 @@ def energy(live: Live, views: Table) -> Row:
 def meter(live: Live, i: int, view: Any, spent_j: Floats) -> Row:
     """One instance: draw (W of all its GPUs), cap (W per GPU) with its bounds, and J so far."""
     spec, row = live.fleet.instances[i], live.world.instances[i]
-    found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
+    found = profile_of(spec)
     low_w, high_w = cap_bounds(found)
     tokens, joules = int(row["prefill_tokens"] + row["decode_tokens"]), float(view["energy_j"])
     return {
@@ -66,6 +65,7 @@ def meter(live: Live, i: int, view: Any, spent_j: Floats) -> Row:
         "gpu": spec.gpu,
         "model": spec.model,
         "gpus": spec.gpus,
+        "profile": spec.profile,
         "max_num_seqs": spec.max_num_seqs,
         "max_num_batched_tokens": spec.max_num_batched_tokens,
         "power_w": float(view["power_w"]),

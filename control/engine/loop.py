@@ -9,6 +9,7 @@ a command acts exactly once: either its outcome and its effect are both in the s
 import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +23,7 @@ from control.engine.door import Door
 from control.engine.history import History
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
+from control.engine.refine import EVERY_S, refine
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
@@ -68,6 +70,8 @@ class Loop:
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
+    reading: threading.Lock = field(default_factory=threading.Lock)  # books and history are written or read
+    refine_s: float = 0.0  # when profiles are next compared with what was served
     door: Door | None = None  # requests come in through it, from another thread
 
     def __post_init__(self) -> None:
@@ -113,6 +117,10 @@ class Loop:
         """Let the world of real servers come to now, and note what the gateway has to say."""
         door.move()
         self.note()
+        if self.live.now_s >= self.refine_s:
+            self.refine_s = self.live.now_s + EVERY_S
+            for told in refine(self.live):
+                self.event("refined", told)
         while door.notes:
             kind, text = door.notes.popleft()
             self.event(kind, text)
@@ -136,7 +144,8 @@ class Loop:
         """Take over what the world's journal holds."""
         if self.door is not None:
             self.door.hear()
-        decisions, workflows = view.drain_journal(self.live, self.look)
+        with self.reading:
+            decisions, workflows = view.drain_journal(self.live, self.look)
         self.pending.decisions += decisions
         self.pending.workflows += workflows
 
@@ -252,24 +261,24 @@ class Loop:
         """
         at = time.time()
         engine = {"pid": os.getpid(), "started_at": self.started_at, "version": self.version}
-        live = self.live if self.door is None else self.door.still()
-        payload = view.snapshot(live, at, engine, self.tick_ms)
-        stamp = {"at": at, "sim_s": live.now_s}
-        self.history.keep_state(live)
         with self.guard:
+            live = self.live if self.door is None else self.door.still()
             waiting, self.pending = self.pending, Pending()
-        batch = Batch(
-            at=at,
-            sim_s=live.now_s,
-            snapshot=payload,
-            samples=view.samples(payload),
-            decisions=waiting.decisions,
-            workflows=waiting.workflows,
-            events=waiting.events,
-            outcomes=waiting.outcomes,
-            checkpoint=checkpoint.save(live),
-            detail=detail(live, self.tuner.status(live)) | stamp,
-        )
+        with self.reading:
+            payload = view.snapshot(live, at, engine, self.tick_ms)
+            self.history.keep_state(live)
+            batch = Batch(
+                at=at,
+                sim_s=live.now_s,
+                snapshot=payload,
+                samples=view.samples(payload),
+                decisions=waiting.decisions,
+                workflows=waiting.workflows,
+                events=waiting.events,
+                outcomes=waiting.outcomes,
+                checkpoint=checkpoint.save(live),
+                detail=detail(live, self.tuner.status(live)) | {"at": at, "sim_s": live.now_s},
+            )
         try:
             Journal(self.store).commit(batch)
         except StoreBusyError:

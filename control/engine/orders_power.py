@@ -7,8 +7,7 @@ from control.engine.caps import Cap, caps_of
 from control.engine.outcome import Outcome, applied, compare, value
 from control.engine.state import Live, set_caps
 from control.errors import SettingError
-from control.model.fleet import InstanceSpec
-from control.model.hardware import profile
+from control.model.fleet import InstanceSpec, profile_of
 from control.model.power import cap_bounds
 from control.policy.codes import ROLES
 
@@ -86,7 +85,7 @@ def checked(spec: InstanceSpec, cap_w: Any) -> Cap:
     """
     if cap_w is None:
         return None
-    low_w, high_w = cap_bounds(profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens))
+    low_w, high_w = cap_bounds(profile_of(spec))
     is_number = isinstance(cap_w, int | float) and not isinstance(cap_w, bool)
     if not is_number or not low_w <= cap_w <= high_w:
         accepted = f"a number from {low_w:g} to {high_w:g} W per GPU, or null for no cap"

@@ -59,6 +59,7 @@ class Live:
     flows: dict[str, Flow] = field(default_factory=dict)  # by the name that their requests give
     counted: list[int] = field(default_factory=lambda: [0, 0])  # calls and workflows of requests so far
     gateway_url: str | None = None  # where requests come in
+    refined: dict[int, int] = field(default_factory=dict)  # times the costs of a real server were refined, by row
     observed: dict[int, dict[str, Any]] = field(default_factory=dict)  # what is seen of real servers, by row
     broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
     given: Fleet = field(init=False)  # as the engine was started with it

@@ -26,6 +26,7 @@ from control.tuning.decide import (
     verdict,
 )
 from control.tuning.episodes import Names
+from control.tuning.imagine import imagined
 from control.tuning.offline import TUNABLE
 from control.tuning.replay import Found, Past, Review
 from control.twin.world import World, fork
@@ -232,7 +233,7 @@ class Tuner:
 
 def at_live_cost(live: Live, state: World) -> World:
     """A copy of a past state at the costs in force: what is replayed is asked of the fleet as it is capped now."""
-    copy = fork(state)
+    copy = imagined(fork(state))
     return copy if state.costs is live.world.costs else at_cost(copy, live.world.costs, live.world.instances["profile"])
 
 

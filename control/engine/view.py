@@ -11,7 +11,7 @@ from control.engine.orders_kv import retention_of
 from control.engine.rolling import Ended, Meter
 from control.engine.state import Live
 from control.metrics.slo import overdue_s
-from control.model.hardware import profile
+from control.model.fleet import profile_of
 from control.policy.codes import (
     ACTIVE,
     BREAKS,
@@ -65,7 +65,7 @@ def instance_rows(live: Live, views: Table) -> list[Row]:
     rows = []
     for i, spec in enumerate(live.fleet.instances):
         row, view = live.world.instances[i], views[i]
-        found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
+        found = profile_of(spec)
         rows.append(
             {
                 "name": spec.name,
@@ -74,6 +74,7 @@ def instance_rows(live: Live, views: Table) -> list[Row]:
                 "provenance": found.provenance,
                 "simulated": spec.url is None,
                 "observed": live.observed.get(i),
+                "scales": [spec.prefill_scale, spec.decode_scale],
                 "role": ROLES[int(row["role"])],
                 "state": INSTANCE_STATES[int(row["state"])],
                 "queued": int(row["n_waiting"]),

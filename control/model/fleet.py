@@ -1,8 +1,10 @@
 """A fleet: named instances, each one model replica on one kind of GPU, read from TOML or built in.
 
 A fleet file has `name` and one `[[instance]]` table for each kind of instance: `gpu` and `model` (catalogue
-keys), `count`, and any other field of InstanceSpec. Instances are named after the GPU and numbered, "h100-0",
-"h100-1"; `name` sets another prefix, or, without `count`, the whole name.
+keys), `count`, and any other field of InstanceSpec. `profile` names the file of a calibrated profile, relative to
+the fleet file; it fills in what the table leaves out: gpu, model, gpus, KV capacity, limits and host overhead.
+Instances are named after the GPU and numbered, "h100-0", "h100-1"; `name` sets another prefix, or, without
+`count`, the whole name.
 """
 
 import tomllib
@@ -13,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from control.errors import CatalogueError, FleetError, SettingError
+from control.model.calibrated import read_profile
 from control.model.catalogue import suggestion
 from control.model.fleet_checks import checked_table, refuse_unknown
 from control.model.hardware import profile
 from control.model.power import checked_cap
+from control.model.profile import Profile
+from control.model.scaling import stretched
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,9 @@ class InstanceSpec:
     window: int | None = None  # calls in flight there at most; None: max_num_seqs
     power: str | None = None  # where its power is read: "nvml", or the URL of an agent or exporter; None: estimated
     power_index: int = 0  # its first GPU there
+    prefill_scale: float = 1.0  # its prefill takes so many times what the profile says; learned from live answers
+    decode_scale: float = 1.0  # same, its decode
+    profile: str | None = None  # file of a calibrated profile; None: adopted for the pair, else the catalogue's
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,19 @@ def parse_fleet(text: str, where: str) -> Fleet:
     return Fleet(name, specs)
 
 
+def profile_of(spec: InstanceSpec) -> Profile:
+    """What an instance costs. CatalogueError as hardware.profile."""
+    found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens, spec.profile)
+    scales = spec.prefill_scale, spec.decode_scale
+    return found if scales == (1.0, 1.0) else stretched(found, *scales)
+
+
 def capacity(spec: InstanceSpec) -> tuple[int, int]:
     """KV capacity and context limit of an instance, both in tokens; the limit never exceeds the capacity.
 
     CatalogueError: an unknown GPU or model, or weights that do not fit and no `kv_tokens`.
     """
-    found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
+    found = profile_of(spec)
     kv_tokens = found.kv_tokens() if spec.kv_tokens is None else spec.kv_tokens
     longest = found.max_model_len if spec.max_model_len is None else spec.max_model_len
     return kv_tokens, min(longest, kv_tokens)
@@ -121,6 +136,7 @@ def _instances(tables: list[dict[str, Any]], where: str) -> tuple[InstanceSpec, 
     numbered: Counter[str] = Counter()
     for number, table in enumerate(tables, 1):
         at = f"{where}: instance {number}"
+        table = filled(table, Path(where).parent, at)
         checked = checked_table(table, KEYS, at)
         values = {key: value for key, value in checked.items() if key not in ("name", "count")}
         for name in _names(table, numbered):
@@ -130,6 +146,21 @@ def _instances(tables: list[dict[str, Any]], where: str) -> tuple[InstanceSpec, 
     if repeated:
         raise FleetError(f"{where}: name = {repeated[0]!r}: given to two instances; names must differ")
     return tuple(specs)
+
+
+def filled(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
+    """The table with what its calibrated profile, if it names one, knows and it does not say itself."""
+    if "profile" not in table:
+        return table
+    if not isinstance(table["profile"], str) or not table["profile"]:
+        raise FleetError(f"{at}: profile = {table['profile']!r}: the file of a calibrated profile is accepted")
+    path = str((folder / table["profile"]).resolve())
+    try:
+        found = read_profile(path)
+    except CatalogueError as error:
+        raise FleetError(f"{at}: profile: {error}") from error
+    known = {"gpu": found.gpu, "model": found.model, "gpus": found.gpus, "host_overhead_ms": 0.0, **found.limits}
+    return {**known, **table, "profile": path}
 
 
 def _names(table: dict[str, Any], numbered: Counter[str]) -> list[str]:
@@ -146,7 +177,7 @@ def _check_hardware(spec: InstanceSpec, at: str) -> None:
     """The model fits, one block at least is free and the GPU takes the cap."""
     try:
         kv_tokens, _ = capacity(spec)
-        checked_cap(profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens), spec.power_cap_w)
+        checked_cap(profile_of(spec), spec.power_cap_w)
     except (CatalogueError, SettingError) as error:
         raise FleetError(f"{at}: {error}") from error
     if kv_tokens < spec.block_size:

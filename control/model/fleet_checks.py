@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from control.errors import FleetError
+from control.model.calibrated_fields import LABEL
 from control.model.catalogue import suggestion
 from control.model.hardware import gpu_names, model_names
 
@@ -27,6 +28,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "max_model_len": (1, 2**31 - 1),
     "power_cap_w": (1.0, 10_000.0),
     "window": (1, 65_536),
+    "prefill_scale": (0.05, 20.0),
+    "decode_scale": (0.05, 20.0),
     "power_index": (0, 1_023),
 }
 
@@ -44,14 +47,17 @@ ADDRESSES: dict[str, tuple[str, ...]] = {"url": (), "power": ("nvml",)}
 def checked_table(table: Mapping[str, Any], accepted: list[str], at: str) -> dict[str, Any]:
     """The table with whole numbers made floats where the key is one; FleetError names key and value.
 
-    Every key must be among `accepted`, of its type and in its bounds; gpu and model must be there.
+    Every key must be among `accepted`, of its type and in its bounds; gpu and model must be there. With a calibrated
+    profile they may be any.
     """
     refuse_unknown(table, accepted, at)
     for key in ("gpu", "model"):
         if key not in table:
             raise FleetError(f"{at}: {key} is missing; accepted are {', '.join(CHOICES[key]())}")
     for key, value in table.items():
-        if key in CHOICES:
+        if key in ("gpu", "model") and "profile" in table:
+            _check_label(key, value, at)
+        elif key in CHOICES:
             _check_choice(key, value, at)
         elif key in BOUNDS:
             _check_number(key, value, at)
@@ -93,6 +99,13 @@ def _check_address(key: str, value: object, at: str) -> None:
         return
     also = "".join(f"{word!r} or " for word in words)
     raise FleetError(f"{at}: {key} = {value!r}: {also}an address such as http://host:8000 is accepted")
+
+
+def _check_label(key: str, value: object, at: str) -> None:
+    """A GPU or model of a calibrated profile, which the catalogue need not know."""
+    if not isinstance(value, str) or not value or (key == "gpu" and not LABEL.fullmatch(value)):
+        allowed = "1 to 32 letters, digits, '.', '_' or '-' are accepted" if key == "gpu" else "a name is accepted"
+        raise FleetError(f"{at}: {key} = {value!r}: {allowed}")
 
 
 def _check_number(key: str, value: object, at: str) -> None:

@@ -2,7 +2,7 @@
 
 A pair with a fit of its own uses it. Any other pair is scaled (see scaling.py) from the fit of the same
 model on one such GPU, else from that of Llama-3.1-8B on the same GPU, or, for a GPU without fits, on the
-GPU it is `like`; it is marked "estimated".
+GPU it is `like`; it is marked "estimated". A profile calibrated on a server goes before all of these.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,20 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from control.errors import CatalogueError
+from control.model.calibrated import as_profile, read_profile
 from control.model.catalogue import Catalogue, Gpu, Model, catalogue
 from control.model.costs import CostTable, cost_table
 from control.model.power import power_levels
 from control.model.profile import Curve, DecodeLine, MixedCost, Profile
 from control.model.scaling import lifted_line, scale_factors, scaled_line, scaled_mixed
 
-__all__ = ["CostTable", "Profile", "cost_table", "gpu_names", "model_names", "profile"]
+__all__ = ["CostTable", "Profile", "adopt", "cost_table", "drop", "gpu_names", "model_names", "profile"]
 
 REFERENCE = "Llama-3.1-8B"
+
+
+#: Profiles adopted in this process, by the name that an instance gives, or by GPU, model and number of GPUs.
+_ADOPTED: dict[str | tuple[str, str, int], Profile] = {}
 
 
 class Costs(NamedTuple):
@@ -40,14 +45,35 @@ def model_names() -> tuple[str, ...]:
     return tuple(catalogue().models)
 
 
-@lru_cache(maxsize=256)
-def profile(gpu: str, model: str, gpus: int = 1, kv_tokens: int | None = None) -> Profile:
-    """The profile of `model` on `gpus` tensor-parallel GPUs.
+def adopt(found: Profile, name: str | None = None) -> None:
+    """Let `found` go before the catalogue in this process: where an instance's profile is `name`, else for its pair."""
+    _ADOPTED[name or (found.gpu, found.model, found.gpus)] = found
+    profile.cache_clear()
 
+
+def drop(found: Profile, name: str | None = None) -> None:
+    """Take an adoption back."""
+    _ADOPTED.pop(name or (found.gpu, found.model, found.gpus), None)
+    profile.cache_clear()
+
+
+@lru_cache(maxsize=256)
+def profile(gpu: str, model: str, gpus: int = 1, kv_tokens: int | None = None, name: str | None = None) -> Profile:
+    """The profile of `model` on `gpus` tensor-parallel GPUs: an adopted one, else the catalogue's.
+
+    `name` is that of an adopted profile or a file of a calibrated one, which then counts whatever the pair.
     A given `kv_tokens` (a capacity known from elsewhere) waives the check that the weights fit.
-    CatalogueError: an unknown GPU or model (with what exists), gpus below 1, or weights that do not fit
-    (with the GiB needed and available).
+    CatalogueError: an unknown GPU or model (with what exists), gpus below 1, weights that do not fit
+    (with the GiB needed and available), or a file that is no profile.
     """
+    if name is not None and name not in _ADOPTED:
+        return as_profile(read_profile(name), f"calibrated: {name}")
+    adopted = _ADOPTED.get((gpu, model, gpus) if name is None else name)
+    return _catalogued(gpu, model, gpus, kv_tokens) if adopted is None else adopted
+
+
+def _catalogued(gpu: str, model: str, gpus: int, kv_tokens: int | None) -> Profile:
+    """The catalogue's profile; checks as in `profile`."""
     book = catalogue()
     card, sizes = book.gpu(gpu), book.model(model)
     if gpus < 1:
@@ -85,7 +111,7 @@ def _assemble(book: Catalogue, gpu: str, model: str, gpus: int, card: Gpu, sizes
         kv_link_ms=knee.get("kv_link_ms", book.scaling["kv_link_ms"]),
         send_ms=knee.get("send_ms", 0.0),
         send_token_ms=knee.get("send_token_ms", 0.0),
-        cap_measured=bool(knee) and gpus == 1,
+        cap_measured=bool(knee.get("cap_measured")) and gpus == 1,
     )
 
 

@@ -59,6 +59,8 @@ def checked_cap(profile: Profile, power_cap_w: float | None) -> float:
     low, high = cap_bounds(profile)
     if power_cap_w is None:
         return high
+    if high == 0.0:
+        raise SettingError(f"power_cap_w = {power_cap_w:g}: the power of a {profile.gpu} is not known, it takes no cap")
     if not low <= power_cap_w <= high:
         raise SettingError(
             f"power_cap_w = {power_cap_w:g} is out of bounds: a {profile.gpu} takes {low:g} to {high:g} W"
@@ -73,7 +75,8 @@ def cap_factors(profile: Profile, cap_w: float) -> CapFactors:
     is an estimate: the same ratios at the same share of its TDP, and no term becomes faster.
     """
     table = catalogue().capped
-    reach = (1.0 - cap_w / profile.tdp_w) / (table["cap_share"][0] - table["cap_share"][1])
+    share = cap_w / profile.tdp_w if profile.tdp_w > 0.0 else 1.0
+    reach = (1.0 - share) / (table["cap_share"][0] - table["cap_share"][1])
     ratios = [table[term][1] / table[term][0] for term in ("base_ms", "token_ms", "area_ms", "decode")]
     least = -np.inf if profile.cap_measured else 1.0
     return CapFactors(*(max(least, 1.0 + reach * (ratio - 1.0)) for ratio in ratios))

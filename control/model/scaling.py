@@ -7,12 +7,13 @@ GPUs divides every term by 0.85 n. No floor is set for kernel launches, so small
 out optimistic.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from control.model.catalogue import Catalogue, Model
-from control.model.profile import Curve, DecodeLine, MixedCost
+from control.model.profile import Curve, DecodeLine, MixedCost, Profile
 
 
 class Factors(NamedTuple):
@@ -87,3 +88,17 @@ def scaled_mixed(mixed: MixedCost, by: Factors, sizes: Model) -> MixedCost:
         base_ms=mixed.base_ms * by.weights,
         token_ms=mixed.token_ms * by.token,
     )
+
+
+def stretched(profile: Profile, prefill: float, decode: float) -> Profile:
+    """`profile` with every cost of a mixed iteration times `prefill` and of a decode iteration times `decode`."""
+    lines = tuple(DecodeLine(higher(line.base, decode), line.kv_ms * decode) for line in profile.decode)
+    numbers = ("area_ms", "kv_ms", "seq_ms", "ctx_ms", "base_ms", "token_ms")
+    mixed = profile.mixed._replace(**{name: getattr(profile.mixed, name) * prefill for name in numbers})
+    tokens = profile.mixed.tokens
+    return replace(profile, decode=lines, mixed=mixed._replace(tokens=tokens and higher(tokens, prefill)))
+
+
+def higher(curve: Curve, factor: float) -> Curve:
+    """The curve times a factor."""
+    return Curve(curve.x, tuple(y * factor for y in curve.y))

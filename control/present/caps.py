@@ -65,14 +65,17 @@ def cap_words(cap_w: float | str | None) -> str:
 
 
 def effects(rows: Sequence[Row], cap_w: float | None) -> list[Effect]:
-    """The effect of capping `rows` at `cap_w` W per GPU (None: not at all), one for each kind of instance."""
-    kinds = {(row["gpu"], row["model"], row["gpus"], row["cap_w"]): row for row in rows}
+    """The effect of capping `rows` at `cap_w` W per GPU (None: not at all), one for each kind of instance.
+
+    Where the power of a GPU is not known, nothing is foretold of it.
+    """
+    kinds = {(row["gpu"], row["model"], row["gpus"], row["cap_w"]): row for row in rows if row["tdp_w"] > 0.0}
     return [effect(row, cap_w) for row in kinds.values()]
 
 
 def effect(row: Row, cap_w: float | None) -> Effect:
     """The effect on one instance, from the same cost and power model that the engine runs."""
-    found = profile(row["gpu"], row["model"], row["gpus"], 1)
+    found = profile(row["gpu"], row["model"], row["gpus"], 1, row.get("profile"))
     seqs, tokens = row["max_num_seqs"], row["max_num_batched_tokens"]
     before, after = (cost_table(found, seqs, tokens, cap) for cap in (row["cap_w"], cap_w))
     limits = [found.tdp_w if cap is None else cap for cap in (row["cap_w"], cap_w)]

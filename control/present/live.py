@@ -43,6 +43,7 @@ _NOW_FLEET = (
 )
 _STATIC = (
     *("name", "gpu", "model", "role", "provenance", "max_num_seqs", "kv_capacity_tokens", "power_cap_w", "tdp_w"),
+    "simulated",
 )
 
 
@@ -93,7 +94,7 @@ def static_of(payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     """What changes rarely: the instances' properties as columns, the fleet, the limits."""
     rows = payload["instances"]
     columns = {c: [i.get(c) for i in rows] for c in _STATIC}
-    named = {k: payload.get(k) for k in ("scenario", "fleet_name", "seed", "policies")}
+    named = {k: payload.get(k) for k in ("scenario", "fleet_name", "seed", "policies", "gateway_url")}
     return {**named, "instances": columns, "limits": asdict(limits)}
 
 

@@ -26,6 +26,10 @@ MARKED = frozenset(
         "engine_started",
         "engine_recovered",
         "engine_stopped",
+        "server_lost",
+        "server_ready",
+        "refined",
+        "late_hand_over",
     }
 )
 
@@ -35,6 +39,10 @@ _LABELS = {
     "engine_started": "engine start",
     "engine_recovered": "engine restart",
     "engine_stopped": "engine stop",
+    "server_lost": "server out",
+    "server_ready": "server ready",
+    "refined": "profile refined",
+    "late_hand_over": "late hand-over",
 }
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from control.metrics.summary import summary
-from control.model.fleet import Fleet
-from control.model.hardware import profile
+from control.model.fleet import Fleet, profile_of
 from control.model.workload import Workload
 from control.policy.codes import CONVERSATION_POLICIES
 from control.policy.rules import USUAL, Conversations
@@ -37,7 +36,7 @@ def run(
     wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
     figures = summary(world.workflows, world.calls, world.instances, [spec.name for spec in fleet.instances])
     for entry, spec in zip(figures["per_instance"], fleet.instances, strict=True):
-        found = profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens)
+        found = profile_of(spec)
         entry |= {"gpu": spec.gpu, "model": spec.model, "provenance": found.provenance}
     rule = {"policy": policy, "alpha": alpha, "form": form, "aging_s": aging_s if math.isfinite(aging_s) else None}
     rule |= conversation_settings(policy, conversations)

@@ -64,7 +64,11 @@ def instances(snapshot: dict[str, Any]) -> None:
     with st.container(key="instance"):
         name = st.selectbox("Instance", list(rows), key="instance_name", label_visibility="collapsed")
     state = rows[name]["state"]
-    kinds = {"up": ("drain", "kill"), "draining": ("undrain", "kill")}.get(state, ("revive",))
+    real = rows[name].get("simulated") is False
+    offered = {"up": ("drain", "kill"), "draining": ("undrain", "kill")}.get(state, ("revive",))
+    kinds = [kind for kind in offered if not real or kind not in ("kill", "revive")]
+    if real and not kinds:
+        st.html(tables.note("A real server comes back by itself once it answers."))
     with st.container(horizontal=True, gap="small", key="instance-buttons"):
         for kind in kinds:
             if st.button(kind.capitalize(), key=kind):

@@ -60,6 +60,7 @@ class Twin:
         self.flows: list[Flow] = []  # by row of the world's calls
         self.pending: list[Flow] = []
         self.next_id, self.held = 0, 0
+        self.goal_s = 0.0  # time of the world that is waited for
         self.timer: Cancellable | None = None
         rehearse(self.world)
 
@@ -97,6 +98,8 @@ class Twin:
         if self.pending:
             self.take_in()
         now_s = max(self.simulated_s(self.clock.now()), float(self.world.clock[0]["now_s"]))
+        if self.clock.now() >= self.clock_s(self.goal_s):
+            now_s = max(now_s, self.goal_s)  # rounding on the way from one time to the other must not fall short of it
         advance(self.world, now_s)
         return self.collect(now_s)
 
@@ -168,6 +171,7 @@ class Twin:
         if instance["run"] == DECODING:
             n = self.iterations(float(self.world.clock[0]["now_s"])) + 1
             at_s = min(at_s, iteration_end_s(self.world, n))
+        self.goal_s = at_s
         return self.clock_s(at_s)
 
     def cancel(self, flow: Flow) -> None:

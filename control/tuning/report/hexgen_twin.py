@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
-from control.model.fleet import Fleet, load_fleet
-from control.model.hardware import profile
+from control.model.fleet import Fleet, load_fleet, profile_of
 from control.model.workload import Workload
 from control.policy.codes import POLICIES
 from control.tuning.alpha import GRID
@@ -68,7 +67,7 @@ def twin(inputs: Inputs) -> Row:
 
 def cost_source(fleet: Fleet) -> Row:
     """Where each GPU's costs of a fleet come from: measured, fitted or estimated."""
-    found = {spec.gpu: profile(spec.gpu, spec.model, spec.gpus, spec.kv_tokens) for spec in fleet.instances}
+    found = {spec.gpu: profile_of(spec) for spec in fleet.instances}
     return {"fleet": fleet.name, "provenance": {gpu: costs.provenance for gpu, costs in found.items()}}
 
 

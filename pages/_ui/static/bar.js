@@ -1,6 +1,6 @@
 // The bar of a page without live charts: title, question, live badge and alert, simulated time.
 
-import { clock, duration, number, zone } from "./format.js";
+import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
 const LINKS = [["debt", "workflow"], ["tuning", "run"], ["conversations", "conversation"]]; // page and key of its query
@@ -41,7 +41,8 @@ export class Bar {
     const { now, static: fixed } = feed;
     const pace = now.paused ? "paused" : `×${number(now.speed)}`;
     const when = `${clock(feed.at[feed.at.length - 1])} ${zone()}`;
-    setText(this.part("sim"), `${fixed.fleet_name}, simulated  ·  ${when}  ·  sim ${duration(now.sim_s)} ${pace}`);
+    const time = fixed.gateway_url ? `up ${duration(now.sim_s)}` : `sim ${duration(now.sim_s)} ${pace}`;
+    setText(this.part("sim"), `${fixed.fleet_name}, ${makeup(fixed)}  ·  ${when}  ·  ${time}`);
     this.status(feed);
   }
 

@@ -3,12 +3,14 @@
 import { Charts } from "./charts.js";
 import { Crosshair } from "./crosshair.js";
 import { plotly } from "./plotly.js";
+import { makeup } from "./format.js";
+import { setText } from "./head.js";
 import { CHARTS, WATTS } from "./series.js";
 import { Strip } from "./strip.js";
 import { gpuColours, themeOf } from "./theme.js";
 
 const STRIP = `
-  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small>all simulated; est. = cost profile estimated, not measured</small></h2><div></div></section>`;
+  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small></small></h2><div></div></section>`;
 const skeleton = (list) => `
   <div class="hw-charts" data-count="${list.length}">${list.map((c) => `
     <section class="hw-panel" data-testid="chart-${c.key}"><h2>${c.title} <small></small><span class="hw-readout"></span></h2>
@@ -37,6 +39,7 @@ export class Board {
     const theme = themeOf(this.root);
     const [byType, colours] = gpuColours(feed.static.instances.gpu, theme);
     this.strip?.render(feed, colours);
+    if (this.strip) setText(this.root.querySelector(".hw-strip h2 small"), `${makeup(feed.static)}; est. = cost profile estimated, not measured`);
     this.nodes.forEach((node, c) => node.setAttribute("aria-label", `${this.list[c].title}, ${this.list[c].sub(feed)}`));
     this.list.forEach((chart, c) => { if (this.subs[c].textContent !== chart.sub(feed)) this.subs[c].textContent = chart.sub(feed); });
     if (!this.charts) this.load();

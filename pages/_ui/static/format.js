@@ -76,5 +76,13 @@ export function zone() {
   return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}${rest}`;
 }
 
+/** What a fleet is made of, in words; snapshots of earlier versions do not tell. */
+export function makeup(fixed) {
+  const simulated = fixed.instances.simulated.filter((one) => one !== false).length;
+  const real = fixed.instances.name.length - simulated;
+  if (!real) return "simulated";
+  return simulated ? `${real} real, ${simulated} simulated` : "real servers";
+}
+
 /** Epoch seconds as Plotly takes them: ms, which its date axes show in local time. */
 export const axisTime = (at) => at * 1000;

@@ -1,6 +1,6 @@
 // The head: title, live badge, alert, time range, and the six numbers that answer "are we fine?".
 
-import { clock, duration, NOTHING, number, quantity, text, zone } from "./format.js";
+import { clock, duration, makeup, NOTHING, number, quantity, text, zone } from "./format.js";
 import { WINDOWS } from "./feed.js";
 
 const SPARK_POINTS = 120;
@@ -76,10 +76,11 @@ export class Head {
 
   render(feed) {
     const { now, static: fixed } = feed;
-    setText(this.part("name"), `${fixed.fleet_name}, ${fixed.instances.name.length} instances, simulated`);
-    this.part("name").title = `Scenario ${fixed.scenario}, seed ${fixed.seed}: every instance is simulated.`;
+    setText(this.part("name"), `${fixed.fleet_name}, ${fixed.instances.name.length} instances, ${makeup(fixed)}`);
+    this.part("name").title = fixed.gateway_url ? `Requests come in at ${fixed.gateway_url}/v1`
+      : `Scenario ${fixed.scenario}, seed ${fixed.seed}: every instance is simulated.`;
     const paused = now.paused ? "paused" : `×${number(now.speed)}`;
-    setText(this.part("sim"), `${clock(feed.at[feed.at.length - 1])} ${zone()}  ·  sim ${duration(now.sim_s)} ${paused}`);
+    setText(this.part("sim"), `${clock(feed.at[feed.at.length - 1])} ${zone()}  ·  ${fixed.gateway_url ? `up ${duration(now.sim_s)}` : `sim ${duration(now.sim_s)} ${paused}`}`);
     TILES.forEach((tile, i) => this.tile(this.tiles[i], tile, feed));
     this.status(feed);
   }

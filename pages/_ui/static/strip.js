@@ -41,7 +41,7 @@ export class Strip {
     const [id, gpu, queued, running, kv, power, state] = row.children;
     row.dataset.testid = `instance-${fixed.name[i]}`;
     row.dataset.state = feed.now.states[i];
-    row.title = `${fixed.name[i]}: ${fixed.model[i]} on ${fixed.gpu[i]}, simulated, cost profile ${fixed.provenance[i]}, `
+    row.title = `${fixed.name[i]}: ${fixed.model[i]} on ${fixed.gpu[i]}, ${fixed.simulated[i] === false ? "a real server" : "simulated"}, cost profile ${fixed.provenance[i]}, `
       + `power limit ${cap ? "set by a cap" : "of the GPU"}, KV capacity ${text(fixed.kv_capacity_tokens[i], "tokens")}, ${number(feed.now.cached[i])} % cached prefixes`;
     id.firstElementChild.style.background = colours[i];
     set(id.lastElementChild, fixed.name[i]);
