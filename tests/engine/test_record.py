@@ -72,5 +72,5 @@ def test_a_record_holds_so_many_rows_and_the_next_one_as_many_again(store: Store
         assert live.books.unstored == {"decisions": 50 * (k + 1), "workflows": 50 * (k + 1)}
     shown = readers.latest_snapshot(store)
     assert shown is not None
-    assert shown["unstored"]["workflows"] == 100
-    assert shown["fleet"]["completed"] == 2 * (MOST_ROWS_PER_S + 50)
+    assert shown["payload"]["unstored"]["workflows"] == 100
+    assert shown["payload"]["fleet"]["completed"] == 2 * (MOST_ROWS_PER_S + 50)
