@@ -142,8 +142,8 @@ class Gateway:
         if self.stopping:
             return problem(503, "the gateway is shutting down", "service_unavailable", retry_after_s=5)
         rows = self.door.live.world.instances
-        waiting = int(rows["n_waiting"].sum()) + int(self.door.live.world.clock[0]["n_held"])
-        if waiting < self.settings.most_waiting and (rows["state"] == UP).any():
+        waiting = sum(rows["n_waiting"].tolist()) + int(self.door.live.world.clock[0]["n_held"])
+        if waiting < self.settings.most_waiting and UP in rows["state"].tolist():  # a few rows: lists beat NumPy
             return None
         self.totals.turned_away += 1
         if waiting >= self.settings.most_waiting:
@@ -162,7 +162,7 @@ class Gateway:
     @property
     def longest(self) -> int:
         """Longest context that any server takes, tokens."""
-        return int(self.door.live.world.instances["max_model_len"].max())
+        return int(max(self.door.live.world.instances["max_model_len"].tolist()))
 
     # ---- calls
 
