@@ -218,7 +218,7 @@ def drive(
     loop = Loop(live, store, settings, version("headway"), stop)
     host = None
     if source.is_gateway:
-        loop.door = Door(live, loop.note)
+        loop.door = Door(live, loop.set_aside)
         host = GatewayHost(loop.door, serving)
         live.gateway_url = host.start()
     loop.pending.workflows += lost

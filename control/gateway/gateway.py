@@ -153,7 +153,7 @@ class Gateway:
     @property
     def longest(self) -> int:
         """Longest context that any server takes, tokens."""
-        return int(self.door.live.world.instances["max_model_len"].max())
+        return int(max(self.door.live.world.instances["max_model_len"].tolist()))
 
     # ---- calls
 

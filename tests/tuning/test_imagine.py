@@ -4,9 +4,9 @@ import numpy as np
 
 from control.engine.door import Door, Identity
 from control.engine.history import History
+from control.engine.record import drain_journal
 from control.engine.spare import start_gateway
 from control.engine.tuner import Tuner
-from control.engine.view import drain_journal
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import ACTIVE, COMPLETED
 from control.tuning.decide import TunerSettings
