@@ -23,6 +23,7 @@ from control.policy.codes import (
     PIN_BROKEN,
     PLACED,
     REFUSED,
+    SERVER_LOST,
     WORKFLOW_ENDED_ENTRY,
 )
 from control.policy.tables import Floats, Ints, Record, Table
@@ -193,4 +194,6 @@ def state_word(workflow: Record) -> str:
     """How a workflow ended."""
     if workflow["state"] == DONE:
         return "completed"
-    return "cancelled" if workflow["cause"] == BY_CLIENT else "refused"
+    if workflow["cause"] == BY_CLIENT:
+        return "cancelled"
+    return "failed" if workflow["cause"] >= SERVER_LOST else "refused"

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from control.model.fleet import InstanceSpec
+from control.errors import FleetError
+from control.model.fleet import Fleet, InstanceSpec
 
 
 class Health(Enum):
@@ -39,6 +40,26 @@ def is_full(body: bytes) -> bool:
     """Whether a 503 speaks of load rather than of death."""
     lowered = body[:2000].lower()
     return any(word in lowered for word in FULL_WORDS)
+
+
+def check_models(fleet: Fleet) -> None:
+    """Refuse real servers of unlike models: a request for one would be answered by another.
+
+    Raises:
+        FleetError: two of them differ.
+    """
+    real = [spec for spec in fleet.instances if spec.url is not None]
+    for spec in real[1:]:
+        if model_of(spec) != model_of(real[0]):
+            raise FleetError(
+                f"{fleet.name}: {real[0].name} serves {model_of(real[0])}, {spec.name} serves {model_of(spec)}: "
+                "one engine serves one model; give the same served_model where they are one"
+            )
+
+
+def model_of(spec: InstanceSpec) -> str:
+    """What clients know the model of a server by."""
+    return spec.served_model or spec.model
 
 
 @dataclass

@@ -44,6 +44,7 @@ class Seen:
     power_set: bool = False  # a cap was set from here
     power_error: str = ""
     compared_s: float = 0.0
+    refined: int = 0  # times its costs were refined when the pairs were begun
     pairs: deque[tuple[float, float, float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
 
 
@@ -101,7 +102,7 @@ class Watcher:
         nothing tells, or refuse it, and then none is sent.
         """
         model, longest = await self.ask_model(upstream)
-        wanted = getattr(upstream.spec, "scheduling_policy", None) == "priority"
+        wanted = upstream.spec.scheduling_policy == "priority"
         status, said = await self.generate_one(upstream, model, wanted)
         if wanted and status == 400 and b"riority" in said:
             wanted = False
@@ -162,6 +163,10 @@ class Watcher:
         """Let the engine show what is known of a server."""
         seen, spec = self.seen[upstream.row], upstream.spec
         reading, watch = seen.watch.latest, seen.watch
+        refined = self.gateway.door.live.refined.get(upstream.row, 0)
+        if refined != seen.refined:  # what was predicted at other costs says nothing of these
+            seen.refined = refined
+            seen.pairs.clear()
         row: dict[str, Any] = {
             "health": upstream.health.value,
             "reason": upstream.reason,
@@ -173,6 +178,7 @@ class Watcher:
             "sent": upstream.sent,
             "faults": dict(upstream.faults),
             "power_error": seen.power_error or None,
+            "refined": refined,
             **self.compared(upstream.row),
         }
         for name in ("engine", "version", "running", "waiting", "kv_used_fraction", "kv_used_tokens", "preemptions"):
