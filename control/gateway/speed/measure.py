@@ -125,6 +125,7 @@ async def one_round(system: System, settings: SpeedSettings, k: int, rounds: Rou
     rounds.note(
         first_chunk_p50_ms=streams.percentile_ms(50),
         first_chunk_p99_ms=streams.percentile_ms(99),
+        events_per_stream=streams.chunks / n,
         cpu_s_per_1000_streams=1e3 * (between_s - before_s) / n,
         requests_per_s=requests.answered / requests.seconds,
         cpu_ms_per_request=1e3 * (after_s - between_s) / max(1, requests.answered + requests.failed),

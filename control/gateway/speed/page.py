@@ -13,6 +13,7 @@ FIGURES = (
     ("requests_per_s", "{:,.0f}"),
     ("cpu_ms_per_request", "{:.3f}"),
 )
+BUSY = 0.5  # processes that want to run, per core, before the measurement begins
 HEAD = """# Benchmarks
 
 Every figure is written by the command named beside it; run the command again to rewrite its section. The twin and the
@@ -51,7 +52,17 @@ def setting(result: dict[str, Any]) -> str:
         f"not streamed, over {result['connections']} busy connections. *Added* is the time to the first chunk less "
         f"that of direct requests in the same round (P50 {direct['first_chunk_p50_ms']:.2f} ms, P99 "
         f"{direct['first_chunk_p99_ms']:.2f} ms). CPU time is that of the system's process and its children; "
-        "headway's is the whole engine: gateway, scheduler, record and store."
+        "headway's is the whole engine: gateway, scheduler, record and store." + busy(where)
+    )
+
+
+def busy(where: dict[str, Any]) -> str:
+    """What to make of figures from a machine that had other work."""
+    if where["load_average_before"] <= BUSY * where["cores"]:
+        return ""
+    return (
+        "\n\n**The machine was busy with other work:** waiting for a processor is most of what was measured. Compare "
+        "nothing but CPU time with figures from elsewhere."
     )
 
 
