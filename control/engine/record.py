@@ -30,7 +30,7 @@ from control.policy.tables import Floats, Ints, Record, Table
 from control.twin.world import World
 
 Row = dict[str, Any]
-MOST_ROWS_PER_S = 200  # requests of real servers may come faster than rows of them are worth having; wall s
+MOST_ROWS_PER_S = 100  # requests of real servers may come faster than rows of them are worth having; wall s
 
 
 class Taken(NamedTuple):

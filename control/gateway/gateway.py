@@ -75,6 +75,7 @@ class Gateway:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
             cookie_jar=aiohttp.DummyCookieJar(),  # no client may get another one's cookies
             auto_decompress=False,
+            skip_auto_headers=("User-Agent", "Accept"),
             read_bufsize=2**18,
         )
         loop = asyncio.get_running_loop()
@@ -190,7 +191,8 @@ class Gateway:
         if generated < 0 and call.stream is not None:
             generated = call.stream.events
         if call.uid:
-            self.deliver(self.door.ends(call.uid, call.state, call.cause, usage.input_tokens, generated, usage.cached))
+            counts = usage.input_tokens, generated, usage.cached
+            self.deliver(self.door.ends(call.uid, call.state, call.cause, *counts, call.since_first_s()))
         name = CALL_STATES[call.state]
         self.totals.by_state[name] = self.totals.by_state.get(name, 0) + 1
         abandon_kv(self, call)
@@ -201,8 +203,8 @@ class Gateway:
 
     async def post(self, call: Call, upstream: Upstream, body: bytes) -> aiohttp.ClientResponse:
         """Send a body to a server; the response's head."""
-        url, headers = upstream.base + call.request.path, self.headers(call, upstream)
-        return await self.session.post(url, data=body, headers=headers, allow_redirects=False)
+        path, headers = call.request.path, self.headers(call, upstream)
+        return await self.session.post(upstream.url_of(path), data=body, headers=headers, allow_redirects=False)
 
     def headers(self, call: Call, upstream: Upstream) -> dict[str, str]:
         """Headers of a request to a server."""
@@ -281,7 +283,7 @@ class Gateway:
                 call.last_s = 0.0
                 call.break_off(Broken.STALLED)
             elif key % PARTS == self.part and call.stream is not None and call.stream.events:
-                self.door.first_token(call.uid, call.stream.events)
+                self.door.first_token(call.uid, call.stream.events, call.since_first_s())
         rows = self.door.live.world.instances
         for upstream in self.upstreams.values():
             if upstream.health is not Health.READY and rows[upstream.row]["state"] != DOWN:

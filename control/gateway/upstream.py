@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from yarl import URL
+
 from control.errors import FleetError
 from control.model.fleet import Fleet, InstanceSpec
 
@@ -78,10 +80,18 @@ class Upstream:
     sent: int = 0  # calls sent, since the start
     faults: dict[str, int] = field(default_factory=lambda: {fault.value: 0 for fault in Fault})
 
+    urls: dict[str, URL] = field(default_factory=dict)  # by path
+
     @property
     def base(self) -> str:
         """Its address without a slash at the end, nor /v1."""
         return (self.spec.url or "").rstrip("/").removesuffix("/v1")
+
+    def url_of(self, path: str) -> URL:
+        """The address of a path there; reading one takes longer than a decision, so it is kept."""
+        if path not in self.urls:
+            self.urls[path] = URL(self.base + path)
+        return self.urls[path]
 
     def failed(self, fault: Fault, reason: str) -> bool:
         """Take in a failure; True: the breaker opens with it."""

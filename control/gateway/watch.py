@@ -29,7 +29,7 @@ log = logging.getLogger("headway.gateway")
 READY_S = 30.0  # a one-token generation may take so long
 HEADER_EVERY_S = 0.5  # a server is asked to tell its load with an answer at most so often
 KEPT = 200  # comparisons kept of each server
-COMPARE_EVERY_S = 0.05
+COMPARE_EVERY_S = 0.2
 
 
 @dataclass
@@ -147,7 +147,7 @@ class Watcher:
     async def scrape(self, upstream: Upstream) -> None:
         """Read a server's metrics, at most once a second."""
         watch = self.seen[upstream.row].watch
-        async with Scraper(upstream.base) as scraper:
+        async with Scraper(upstream.base, histograms=False) as scraper:
             while True:
                 try:
                     reading = await scraper.read()
