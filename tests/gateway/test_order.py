@@ -36,7 +36,7 @@ async def ask_all(stage: Stage) -> None:
 
 def test_the_earliest_deadline_is_sent_first() -> None:
     async def scene() -> None:
-        async with staged(ONE_SEAT, spec=replace(SPEC, window=1)) as stage:
+        async with staged(ONE_SEAT, spec=replace(SPEC, window=1, scheduling_policy="fcfs")) as stage:
             await stage.ready()
             await ask_all(stage)
             assert stage.served(0)[1:] == [f"slo-{slo_s}" for slo_s in sorted(DEADLINES_S)]
