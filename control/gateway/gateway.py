@@ -19,6 +19,7 @@ from control.engine.tickets import Order
 from control.gateway.about import About
 from control.gateway.admission import turn_away, unknown
 from control.gateway.call import Broken, Call, LegFailedError
+from control.gateway.durations import Durations
 from control.gateway.handover import abandon_kv
 from control.gateway.identity import identity_of, usable
 from control.gateway.local import Local
@@ -28,7 +29,7 @@ from control.gateway.replies import problem
 from control.gateway.totals import Totals
 from control.gateway.upstream import Fault, Health, Upstream
 from control.gateway.watch import Watcher
-from control.policy.codes import ABORTED, CALL_ENDED, CALL_STATES, DOWN
+from control.policy.codes import ABORTED, CALL_ENDED, CALL_STATES, CAUSES, DOWN
 
 log = logging.getLogger("headway.gateway")
 
@@ -52,7 +53,7 @@ class Gateway:
         }
         self.calls: dict[int, Call] = {}
         self.relay, self.local, self.watcher, about = Relay(self), Local(self), Watcher(self), About(self)
-        self.totals = Totals()
+        self.totals, self.durations = Totals(), Durations()
         self.bytes_a_token = 4.0  # of a request's body, learned from usage
         self.tasks: set[asyncio.Task[Any]] = set()
         self.stopping = False
@@ -196,6 +197,9 @@ class Gateway:
         name = CALL_STATES[call.state]
         self.totals.by_state[name] = self.totals.by_state.get(name, 0) + 1
         abandon_kv(self, call)
+        first_s = call.first_s - call.begun_s if call.first_s else None
+        took_s = time.monotonic() - call.begun_s
+        self.durations.note(call.request.path, call.ask.model[:64], CAUSES[call.cause], took_s, first_s)
         if usage.input_tokens > 0:
             ratio = len(call.ask.raw) / usage.input_tokens
             self.bytes_a_token += 0.05 * (min(100.0, ratio) - self.bytes_a_token)
