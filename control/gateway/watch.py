@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ log = logging.getLogger("headway.gateway")
 READY_S = 30.0  # a one-token generation may take so long
 HEADER_EVERY_S = 0.5  # a server is asked to tell its load with an answer at most so often
 KEPT = 200  # comparisons kept of each server
+TOLD_FOR_S = 5.0  # what was told with an answer stands for metrics that are missing or stale so long
 COMPARE_EVERY_S = 0.2
 
 
@@ -39,6 +41,7 @@ class Seen:
     watch: Watch = field(default_factory=Watch)
     asked_load_s: float = 0.0
     load: dict[str, float | None] = field(default_factory=dict)  # told with an answer
+    told_s: float = -math.inf  # monotonic time of that
     power_w: float | None = None
     power_limit_w: float | None = None
     power_set: bool = False  # a cap was set from here
@@ -183,6 +186,8 @@ class Watcher:
         }
         for name in ("engine", "version", "running", "waiting", "kv_used_fraction", "kv_used_tokens", "preemptions"):
             row[f"seen_{name}"] = None if reading is None else getattr(reading, name)
+        if watch.state() != "live" and time.monotonic() - seen.told_s < TOLD_FOR_S:
+            row |= {f"seen_{name}": value for name, value in seen.load.items() if value is not None}
         self.gateway.door.live.observed[upstream.row] = row
 
     def wants_load(self, upstream: Upstream) -> bool:
@@ -196,6 +201,7 @@ class Watcher:
     def take_load(self, upstream: Upstream, told: str) -> None:
         """What a server told of its load with an answer."""
         reading = parse_load_header(told)
+        self.seen[upstream.row].told_s = time.monotonic()
         self.seen[upstream.row].load = {"kv_used_fraction": reading.kv_used_fraction, "waiting": reading.waiting}
 
     # ---- power

@@ -152,3 +152,18 @@ def test_durations_are_told_under_the_names_of_opentelemetry() -> None:
             assert f"gen_ai_server_time_to_first_token_seconds_count{{{labels}}} 1.0" in text
 
     play(scene)
+
+
+def test_load_told_with_answers_stands_in_for_metrics_that_are_missing() -> None:
+    async def scene() -> None:
+        async with staged(FAST) as stage:
+            stage.fault(0, no_metrics=True)
+            await stage.ready()
+            await stage.ask()
+            row = stage.door.live.observed
+            await until(lambda: 0 in row and row[0]["seen_kv_used_fraction"] is not None)
+            assert row[0]["metrics"] == "missing"
+            assert row[0]["seen_waiting"] == 0
+            assert row[0]["seen_running"] is None
+
+    play(scene)
