@@ -73,6 +73,7 @@ test-postgres: $(VENV)/.ready-dev
 bench: setup
 	@$(BIN)/headway bench twin --json
 	@$(BIN)/headway bench tune --json
+	@$(BIN)/headway bench gateway --json
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -23,6 +23,7 @@ from control.engine.spare import start_gateway
 from control.engine.state import Live, start
 from control.errors import HeadwayError, LeaseHeldError, SettingError
 from control.gateway.host import GatewayHost
+from control.gateway.upstream import check_models
 from control.jit import is_warm
 from control.model.fleet import Fleet, load_fleet
 from control.model.workload import Workload
@@ -88,6 +89,7 @@ def fleet_and_source(settings: EngineSettings) -> tuple[Fleet, Source]:
     if given is not None and any(spec.url is not None for spec in given.instances):
         if settings.trace is not None:
             raise SettingError("--trace: real servers take requests over HTTP; 'headway load' replays a trace to them")
+        check_models(given)
         return given, Source("gateway", 0, is_gateway=True)
     if settings.trace is not None:
         work: Workload = arrange(load_trace(settings.trace), rate=settings.rate, seed=settings.seed)
@@ -218,7 +220,7 @@ def drive(
     loop = Loop(live, store, settings, version("headway"), stop)
     host = None
     if source.is_gateway:
-        loop.door = Door(live, loop.note)
+        loop.door = Door(live, loop.set_aside)
         host = GatewayHost(loop.door, serving)
         live.gateway_url = host.start()
     loop.pending.workflows += lost

@@ -4,12 +4,16 @@ from typing import Any
 
 import click
 
+from control.cli.bench_gateway import bench_gateway
 from control.cli.options import answer, as_json, number, print_table, say_if_cold
 
 
 @click.group()
 def bench() -> None:
     """Measure how fast Headway is."""
+
+
+bench.add_command(bench_gateway)
 
 
 @bench.command("twin")

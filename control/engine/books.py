@@ -2,18 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from control.metrics.ledger import CAUSES, debts_s, planned_s
 from control.metrics.stages import plans_by_step, times_by
 from control.metrics.timeline import timeline
-from control.policy.tables import Floats
-from control.twin.world import World
+from control.policy.tables import Floats, Table
 
 Row = dict[str, Any]
 SLOT_S = 10.0  # simulated s that one sum covers
+
+
+class EndedWorkflows(NamedTuple):
+    """Workflows that ended, with their calls: copies, which stay as they are while the world goes on.
+
+    `first_call` of a workflow counts in `calls`, and `workflow` of a call in `workflows`.
+    """
+
+    workflows: Table
+    calls: Table
+    steps: Table
+    templates: Floats
 
 
 @dataclass
@@ -35,27 +46,36 @@ class Books:
     instances: Sequence[str]
     window_s: float = 300.0
     slots: dict[int, Slot] = field(default_factory=dict)  # by slot number, in order of time
+    #: Since this process began: counted and added up like all others, but without a row of their own in the store.
+    unstored: dict[str, int] = field(default_factory=lambda: {"decisions": 0, "workflows": 0})
 
-    def note(self, world: World, w: int) -> Row:
-        """Take in workflow `w`, which has ended; what its row in the store gains."""
-        workflow = world.workflows[w : w + 1]
-        first, n = int(workflow["first_call"][0]), int(workflow["n_calls"][0])
-        calls = world.calls[first : first + n].copy()
-        shown = timeline(workflow[0], calls, tuple(self.steps), list(self.instances))
-        calls["workflow"] = 0
-        debts = debts_s(workflow, calls)[0]
-        slot = self.slot(float(workflow["finished_s"][0]))
-        slot.workflows += 1
-        slot.tenants[int(workflow["tenant"][0])] += debts
-        template = world.templates[int(workflow["kind"][0])]
-        slot.steps += times_by(calls, "step", len(world.steps)) - plans_by_step(world.steps, template)
-        slot.instances += times_by(calls, "instance", len(world.instances))
-        plan_s = float(planned_s(workflow).sum())
-        return {"plan_s": plan_s, "ledger": [round(float(d), 6) for d in debts], "timeline": shown}
+    def note(self, ended: EndedWorkflows) -> Floats:
+        """Take in workflows that have ended; the debt of each by cause [w, causes], s."""
+        workflows, calls = ended.workflows, ended.calls
+        debts = debts_s(workflows, calls)
+        numbers = (workflows["finished_s"] // SLOT_S).astype(np.int64)
+        for number in np.unique(numbers):
+            mine = numbers == number
+            slot, rows = self.slot(int(number)), calls[mine[calls["workflow"]]]
+            slot.workflows += int(np.count_nonzero(mine))
+            np.add.at(slot.tenants, workflows["tenant"][mine], debts[mine])
+            template: Floats = ended.templates[workflows["kind"][mine]].sum(axis=0)
+            slot.steps += times_by(rows, "step", len(ended.steps)) - plans_by_step(ended.steps, template)
+            slot.instances += times_by(rows, "instance", len(self.instances))
+        return debts
 
-    def slot(self, at_s: float) -> Slot:
-        """The slot of a time, new where it is the first to end in it."""
-        number = int(at_s // SLOT_S)
+    def row(self, ended: EndedWorkflows, w: int, debts: Floats) -> Row:
+        """What the row of one of them gains in the store."""
+        first, n = ended.workflows[w]["first_call"], ended.workflows[w]["n_calls"]
+        calls = ended.calls[first : first + n]
+        return {
+            "plan_s": float(planned_s(ended.workflows[w : w + 1]).sum()),
+            "ledger": [round(float(debt), 6) for debt in debts[w]],
+            "timeline": timeline(ended.workflows[w], calls, tuple(self.steps), list(self.instances)),
+        }
+
+    def slot(self, number: int) -> Slot:
+        """A slot, new where nothing has ended in it yet."""
         if number not in self.slots:
             sizes = (len(self.tenants), len(self.steps), len(self.instances))
             self.slots[number] = Slot(0, *(np.zeros((size, len(CAUSES))) for size in sizes))

@@ -14,7 +14,8 @@ from control.model.fleet import Fleet
 from control.policy.codes import IDLE
 from control.policy.tables import Costs, Ints
 from control.twin.batching import cut_run
-from control.twin.pack import cost_tables, profile_key, refresh_steps
+from control.twin.costing import cost_tables, profile_key
+from control.twin.pack import refresh_steps
 from control.twin.world import World
 
 Cap = float | None  # W per GPU; None: no cap

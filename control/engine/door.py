@@ -53,8 +53,8 @@ class Door:
         """Time goes on from where the world stands."""
         self.origin_s = self.clock() - self.live.now_s
         self.keys = {flow.number: key for key, flow in self.live.flows.items()}
-        self.simulated = bool((self.live.world.instances["remote"] == 0).any())
         self.break_off()
+        self.simulated = bool((self.live.world.instances["remote"] == 0).any())
         self.refill(spare.make_room)
 
     def break_off(self) -> None:
@@ -86,25 +86,35 @@ class Door:
             fill_call(self.live, c, w, who, uid, (input_tokens, output_tokens), self.draws)
             return uid, self.tell(codes.REQUEST, w, c)
 
-    def first_token(self, uid: int, tokens: int = 1) -> None:
-        """Call `uid` has generated `tokens` tokens by now, its first ones perhaps."""
+    def first_token(self, uid: int, tokens: int = 1, ago_s: float = 0.0) -> None:
+        """Call `uid` has generated `tokens` tokens by now, the first of them `ago_s` ago."""
         with self.lock:
             self.move()
             c = self.rows.get(uid, -1)
             if c >= 0 and self.is_at_server(c):
-                act(self.live.world, codes.FIRST_TOKEN, c, 0, numbers(tokens))
+                act(self.live.world, codes.FIRST_TOKEN, c, 0, numbers(tokens, int(ago_s * 1e6)))
 
     def ends(
-        self, uid: int, state: int, cause: int, input_tokens: int = -1, generated: int = -1, cached: int = -1
+        self,
+        uid: int,
+        state: int,
+        cause: int,
+        input_tokens: int = -1,
+        generated: int = -1,
+        cached: int = -1,
+        ago_s: float = 0.0,
     ) -> list[Order]:
-        """Call `uid` has ended (codes COMPLETED, CANCELLED, FAILED), at a real server or wherever else it was."""
+        """Call `uid` has ended (codes COMPLETED, CANCELLED, FAILED), at a real server or wherever else it was.
+
+        Its first token came `ago_s` ago.
+        """
         with self.lock:
             self.move()
             c = self.rows.get(uid, -1)
             if c < 0:
                 return []
             if self.is_at_server(c):
-                values = numbers(state, cause, input_tokens, generated, cached)
+                values = numbers(state, cause, input_tokens, generated, cached, int(ago_s * 1e6))
                 return self.tell(codes.ANSWERED, c, 0, values, about=uid)
             return self.tell(codes.ABANDON, c, 0, about=uid)
 
@@ -237,7 +247,8 @@ class Door:
             act(self.live.world, codes.METER, 0, 0, NOTHING)
             self.drain()
             copied = copy.copy(self.live)
-            copied.world, copied.streams = fork(self.live.world), self.live.streams.copy()
+            bare = self.live.world._replace(journal=self.live.world.journal[:0])  # drained, and large
+            copied.world, copied.streams = fork(bare), self.live.streams.copy()
             return copied
 
     def place_for(self, who: Identity) -> tuple[int, int]:

@@ -13,11 +13,20 @@ def fill_workflow(live: Live, w: int, who: Identity, number: int, goes_on: bool)
     workflow, names = live.world.workflows[w], live.names
     workflow["id"] = number
     workflow["arrival_s"] = live.world.clock[0]["now_s"]
-    workflow["granted"] = who.slo_s is None
-    workflow["slo_s"] = 0.0 if who.slo_s is None else who.slo_s
+    promised_s = slo_s(live, who)
+    workflow["granted"] = promised_s is None
+    workflow["slo_s"] = 0.0 if promised_s is None else promised_s
     workflow["tenant"] = number_of(names[1], who.tenant or spare.OTHER)
     workflow["kind"] = number_of(names[0], who.kind or spare.OTHER)
     workflow["go_on"], workflow["open_end"] = 1, goes_on
+
+
+def slo_s(live: Live, who: Identity) -> float | None:
+    """Time to the deadline of a request, s: as given, or its TTFT and the time that its stage usually decodes."""
+    if who.slo_s is not None or who.ttft_s is None:
+        return who.slo_s
+    step = live.world.steps[number_of(live.names[2], who.stage or spare.OTHER)]
+    return who.ttft_s + float(step["mean_exec_s"] - step["mean_prefill_s"])
 
 
 def fill_call(

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from control.engine.books import EndedWorkflows
 from control.engine.state import Live
 from control.policy.codes import ACTIVE, DONE
 from control.policy.tables import Floats, Ints
-from control.tuning.episodes import Arrival, Episode, arrival, episode
+from control.tuning.episodes import Arrival, Episode, arrival, episodes
 from control.twin.world import World, fork
 
 KEPT_S = 1800.0  # simulated s
@@ -35,15 +36,13 @@ class History:
         self.states: deque[tuple[World, Ints]] = deque(maxlen=KEPT_STATES)
         self.held: tuple[World, Ints] | None = None  # kept however old: the last change of alpha is judged from it
 
-    def note(self, live: Live, w: int) -> None:
-        """Workflow `w` has ended: keep what was observed of it."""
-        workflow = live.world.workflows[w]
-        first, n = int(workflow["first_call"]), int(workflow["n_calls"])
-        self.ended.append(episode(workflow, live.world.calls[first : first + n]))
-        if workflow["state"] == DONE:
-            latency_s = float(workflow["finished_s"] - workflow["arrival_s"])
-            self.latencies.append((float(workflow["arrival_s"]), latency_s))
-        while len(self.ended) > LEAST_KEPT and self.ended[0].arrival_s < live.now_s - KEPT_S:
+    def note(self, ended: EndedWorkflows, now_s: float) -> None:
+        """Workflows have ended: keep what was observed of them."""
+        self.ended.extend(episodes(ended.workflows[-KEPT_EPISODES:], ended.calls))
+        done = ended.workflows[ended.workflows["state"] == DONE]
+        latencies_s = done["finished_s"] - done["arrival_s"]
+        self.latencies.extend(zip(done["arrival_s"].tolist(), latencies_s.tolist(), strict=True))
+        while len(self.ended) > LEAST_KEPT and self.ended[0].arrival_s < now_s - KEPT_S:
             self.ended.popleft()
 
     def latencies_since(self, start_s: float) -> list[float]:

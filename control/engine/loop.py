@@ -9,8 +9,8 @@ a command acts exactly once: either its outcome and its effect are both in the s
 import logging
 import math
 import os
-import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -23,6 +23,8 @@ from control.engine.door import Door
 from control.engine.history import History
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
+from control.engine.pending import Pending
+from control.engine.record import Most, Taken, most_left, rows_of, take
 from control.engine.refine import EVERY_S, refine
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
@@ -36,22 +38,8 @@ log = logging.getLogger("headway.engine")
 
 LONGEST_TICK_S = 2.0  # wall s that one tick makes up at most: a machine that slept does not race
 MOST_WORK_S = 0.5  # wall s after which a tick leaves simulated time behind: commits and commands must not wait
+CHECKPOINT_EVERY = 5  # records of a fleet of real servers
 CHUNK_S = 5.0  # simulated s from one look at the clock to the next
-
-
-@dataclass
-class Pending:
-    """What waits for the next commit."""
-
-    decisions: list[dict[str, Any]] = field(default_factory=list)
-    workflows: list[dict[str, Any]] = field(default_factory=list)
-    events: list[dict[str, Any]] = field(default_factory=list)
-    outcomes: list[dict[str, Any]] = field(default_factory=list)
-
-    def put_before(self, later: "Pending") -> None:
-        """Take in what has come since, behind what is here."""
-        for name in ("decisions", "workflows", "events", "outcomes"):
-            getattr(self, name).extend(getattr(later, name))
 
 
 @dataclass
@@ -70,8 +58,9 @@ class Loop:
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
-    reading: threading.Lock = field(default_factory=threading.Lock)  # books and history are written or read
+    records: int = 0  # commits so far
     refine_s: float = 0.0  # when profiles are next compared with what was served
+    backlog: deque[Taken] = field(default_factory=deque)  # taken from the journal, no rows made of it yet
     door: Door | None = None  # requests come in through it, from another thread
 
     def __post_init__(self) -> None:
@@ -107,6 +96,7 @@ class Loop:
             for command in commands_now:
                 self.obey(command)
             self.tune()
+        self.write_up()
 
     @property
     def guard(self) -> AbstractContextManager[Any]:
@@ -116,7 +106,7 @@ class Loop:
     def look_out(self, door: Door) -> None:
         """Let the world of real servers come to now, and note what the gateway has to say."""
         door.move()
-        self.note()
+        self.set_aside()
         if self.live.now_s >= self.refine_s:
             self.refine_s = self.live.now_s + EVERY_S
             for told in refine(self.live):
@@ -142,17 +132,27 @@ class Loop:
 
     def note(self) -> None:
         """Take over what the world's journal holds."""
+        self.set_aside()
+        if self.door is None:
+            self.write_up()
+
+    def set_aside(self) -> None:
+        """Copy what the world's journal tells of; a thread that serves requests does no more than that."""
         if self.door is not None:
             self.door.hear()
-        with self.reading:
-            decisions, workflows = view.drain_journal(self.live, self.look)
-        self.pending.decisions += decisions
-        self.pending.workflows += workflows
+        self.backlog.append(take(self.live))
 
-    def look(self, w: int) -> dict[str, Any]:
-        """Workflow `w` has just ended: keep its ledger and what can be learned from it."""
-        self.history.note(self.live, w)
-        return self.live.books.note(self.live.world, w)
+    def write_up(self, told: int | None = None) -> None:
+        """Make rows of what was set aside, of the first `told` parts where that is given.
+
+        Books, history and rolling figures are this thread's alone.
+        """
+        for _ in range(len(self.backlog) if told is None else told):
+            so_far = (self.pending.decisions, self.pending.workflows)
+            most = Most() if self.door is None else most_left(self.settings.record_s, *so_far)
+            decisions, workflows = rows_of(self.live, self.backlog.popleft(), self.history, most)
+            self.pending.decisions += decisions
+            self.pending.workflows += workflows
 
     def consider_tuning(self) -> None:
         """Have the next tick ask whether a tuning run is due. May be called from another thread."""
@@ -252,6 +252,16 @@ class Loop:
         except StoreBusyError as error:
             log.warning("%s; the record waits", error)
 
+    def is_due(self, waiting: Pending) -> bool:
+        """Whether the state is to be stored with what waits: always, but for real servers, whose calls no state saves.
+
+        There it is due every CHECKPOINT_EVERY records, with the outcome of a command, and at the end.
+        """
+        self.records += 1
+        if self.door is None or waiting.outcomes or self.should_stop():
+            return True
+        return self.records % CHECKPOINT_EVERY == 1
+
     def commit(self) -> None:
         """One transaction with everything that is pending.
 
@@ -263,22 +273,23 @@ class Loop:
         engine = {"pid": os.getpid(), "started_at": self.started_at, "version": self.version}
         with self.guard:
             live = self.live if self.door is None else self.door.still()
-            waiting, self.pending = self.pending, Pending()
-        with self.reading:
-            payload = view.snapshot(live, at, engine, self.tick_ms)
-            self.history.keep_state(live)
-            batch = Batch(
-                at=at,
-                sim_s=live.now_s,
-                snapshot=payload,
-                samples=view.samples(payload),
-                decisions=waiting.decisions,
-                workflows=waiting.workflows,
-                events=waiting.events,
-                outcomes=waiting.outcomes,
-                checkpoint=checkpoint.save(live),
-                detail=detail(live, self.tuner.status(live)) | {"at": at, "sim_s": live.now_s},
-            )
+            told = len(self.backlog)
+        self.write_up(told)
+        waiting, self.pending = self.pending, Pending()
+        payload = view.snapshot(live, at, engine, self.tick_ms)
+        self.history.keep_state(live)
+        batch = Batch(
+            at=at,
+            sim_s=live.now_s,
+            snapshot=payload,
+            samples=view.samples(payload),
+            decisions=waiting.decisions,
+            workflows=waiting.workflows,
+            events=waiting.events,
+            outcomes=waiting.outcomes,
+            checkpoint=checkpoint.save(live) if self.is_due(waiting) else None,
+            detail=detail(live, self.tuner.status(live)) | {"at": at, "sim_s": live.now_s},
+        )
         try:
             Journal(self.store).commit(batch)
         except StoreBusyError:

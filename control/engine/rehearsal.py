@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from control.config import EngineSettings
-from control.engine.loop import Loop, Pending
+from control.engine.loop import Loop
+from control.engine.pending import Pending
 from control.engine.source import Source
 from control.engine.state import start
 from control.metrics.latency import percentile

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from control.policy.tables import Floats
+
 
 class Ended(NamedTuple):
     """A workflow that ended."""
@@ -37,10 +39,13 @@ class Rolling:
     failed: int = 0  # workflows that broke, since the start
     refused: int = 0  # calls, since the start
     context: int = 0  # full-context tokens of completed calls, since the start
+    version: int = 0  # changes with `ended`
+    looked_at: tuple[int, Floats, int] = (-1, np.zeros(0), 0)  # version, latencies of those done, s, and how many met
 
     def note(self, ended: Ended) -> None:
         """A workflow ended."""
         self.ended.append(ended)
+        self.version += 1
         self.completed += ended.done
         self.failed += not ended.done
 
@@ -53,20 +58,28 @@ class Rolling:
             self.meters.popleft()
         while self.ended and self.ended[0].at_s < meter.at_s - self.window_s:
             self.ended.popleft()
+            self.version += 1
+
+    def look(self) -> tuple[int, Floats, int]:
+        """Version, latencies of the workflows that ran to their end, s, and how many met their SLO; made once."""
+        if self.looked_at[0] != self.version:
+            done = np.array([e.latency_s for e in self.ended if e.done])
+            self.looked_at = self.version, done, sum(e.met for e in self.ended)
+        return self.looked_at
 
     def percentile_s(self, q: float) -> float | None:
         """The q-th percentile of latency over the window, s; None when nothing ran to its end in it."""
-        done = [e.latency_s for e in self.ended if e.done]
-        return float(np.percentile(done, q)) if done else None
+        done = self.look()[1]
+        return float(np.percentile(done, q)) if len(done) else None
 
     def attainment(self) -> float | None:
         """Share of the window's ended workflows that met their SLO; None when none ended."""
-        return sum(e.met for e in self.ended) / len(self.ended) if self.ended else None
+        return self.look()[2] / len(self.ended) if self.ended else None
 
     def throughput_wps(self, now_s: float) -> float:
         """Workflows that ran to their end per simulated second."""
         span_s = min(self.window_s, now_s)
-        return sum(e.done for e in self.ended) / span_s if span_s > 0.0 else 0.0
+        return len(self.look()[1]) / span_s if span_s > 0.0 else 0.0
 
     def tokens_per_s(self) -> float:
         """Generated tokens per simulated second."""
@@ -89,5 +102,5 @@ class Rolling:
 
     def joules_per_workflow(self, idle_billed: bool = True) -> float | None:
         """J drawn per workflow that ran to its end in the window; None before one did."""
-        done = sum(e.done for e in self.ended)
+        done = len(self.look()[1])
         return self.joules(idle_billed) / done if done else None

@@ -20,6 +20,7 @@ class Identity(NamedTuple):
     session: str | None = None  # conversation whose context it continues
     is_last: bool = False
     matched: str = ""  # the header or field that named the workflow
+    ttft_s: float | None = None  # from the request to its first token, where that alone was promised
 
 
 class Order(NamedTuple):

@@ -1,6 +1,5 @@
 """The live state as the snapshot, the samples and the rows that are stored and shown."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,28 +7,18 @@ import numpy as np
 from control.engine.energy import limits_w, shares_j
 from control.engine.occupancy import pinned_blocks
 from control.engine.orders_kv import retention_of
-from control.engine.rolling import Ended, Meter
+from control.engine.rolling import Meter
 from control.engine.state import Live
 from control.metrics.slo import overdue_s
 from control.model.fleet import profile_of
 from control.policy.codes import (
     ACTIVE,
-    BREAKS,
-    BY_CLIENT,
-    CALL_ENDED,
-    CAUSES,
-    COMPLETED,
     DECODE,
-    DONE,
     INSTANCE_STATES,
-    PIN_BROKEN,
-    PLACED,
     POLICIES,
     PREFILL,
-    REFUSED,
     ROLES,
     WAITING,
-    WORKFLOW_ENDED_ENTRY,
 )
 from control.policy.tables import Floats, Table
 from control.twin.observe import VIEW, view_all
@@ -144,6 +133,7 @@ def snapshot(live: Live, at: float, engine: Row, tick_ms: float) -> Row:
         "alpha": live.alpha,
         "load_scale": live.load_scale,
         "retention": retention_of(live.world),
+        "unstored": dict(live.books.unstored),
         "fleet": fleet_row(live, instances, views),
         "instances": instances,
         "tick_ms": tick_ms,
@@ -170,91 +160,3 @@ def samples(payload: Row) -> list[Row]:
     for name in ("kv_used_fraction", "kv_pinned_fraction"):
         whole[name] = sum(row[name] * row["kv_capacity_tokens"] for row in instances) / blocks
     return [whole, *({"scope": row["name"]} | {name: row[name] for name in SAMPLED} for row in instances)]
-
-
-def drain_journal(live: Live, look: Callable[[int], Row] = lambda w: {}) -> tuple[list[Row], list[Row]]:
-    """Decisions and ended workflows since the last call, as rows; the rolling figures take them in.
-
-    `look` is told the row number of each ended workflow while it is still there, and may add to its row.
-    """
-    world = live.world
-    entries = world.journal[: int(world.clock[0]["n_journal"])]
-    decisions, workflows = [], []
-    for entry in entries:
-        kind, row = int(entry["kind"]), int(entry["row"])
-        if kind == PLACED:
-            decisions.append(decision_row(live, row, float(entry["at_s"])))
-        elif kind == CALL_ENDED:
-            note_call(live, row)
-        elif kind == PIN_BROKEN:
-            live.broken[int(live.world.calls[row]["uid"])] = int(entry["instance"])
-        elif kind == WORKFLOW_ENDED_ENTRY:
-            workflows.append(with_breaks(live, workflow_row(live, row) | look(row)))
-    world.clock[0]["n_journal"] = 0
-    return decisions, workflows
-
-
-def with_breaks(live: Live, row: Row) -> Row:
-    """A workflow that ended, with why its turns found their conversation's KV gone."""
-    for call in row.get("timeline") or ():
-        cause = live.broken.pop(call["call"], None)
-        if cause is not None:
-            call["broke"] = BREAKS[cause]
-    return row
-
-
-def decision_row(live: Live, c: int, at_s: float) -> Row:
-    """A placement as it was decided."""
-    call, names = live.world.calls[c], [spec.name for spec in live.fleet.instances]
-    other = int(call["runner_up"])
-    return {
-        "sim_s": at_s,
-        "call": int(call["uid"]),
-        "workflow": int(live.world.workflows[call["workflow"]]["id"]),
-        "stage": live.names[2][int(call["step"])],
-        "instance": names[int(call["instance"])],
-        "policy": live.policy,
-        "alpha": live.alpha,
-        "score": float(call["score"]),
-        "t_comp_s": float(call["t_comp_s"]),
-        "t_queue_s": float(call["t_queue_s"]),
-        "budget_s": float(call["budget_s"]),
-        "runner_up": names[other] if other >= 0 else None,
-        "runner_up_score": float(call["runner_up_score"]) if other >= 0 else None,
-    }
-
-
-def note_call(live: Live, c: int) -> None:
-    """Count a call that ended."""
-    call = live.world.calls[c]
-    if call["state"] == COMPLETED:
-        live.rolling.context += int(call["input_tokens"] + call["emitted"])
-    elif call["state"] == REFUSED:
-        live.rolling.refused += 1
-
-
-def workflow_row(live: Live, w: int) -> Row:
-    """A workflow that ended."""
-    workflow = live.world.workflows[w]
-    first, n = int(workflow["first_call"]), int(workflow["n_calls"])
-    calls = live.world.calls[first : first + n]
-    latency_s = float(workflow["finished_s"] - workflow["arrival_s"])
-    done = bool(workflow["state"] == DONE)
-    met = done and latency_s <= float(workflow["slo_s"])
-    live.rolling.note(Ended(float(workflow["finished_s"]), latency_s, met, done))
-    return {
-        "id": int(workflow["id"]),
-        "kind": live.names[0][int(workflow["kind"])],
-        "tenant": live.names[1][int(workflow["tenant"])],
-        "arrival_sim_s": float(workflow["arrival_s"]),
-        "finished_sim_s": float(workflow["finished_s"]),
-        "latency_s": latency_s,
-        "slo_s": float(workflow["slo_s"]),
-        "debt_s": max(0.0, latency_s - float(workflow["slo_s"])),
-        "state": "completed" if done else "cancelled" if workflow["cause"] == BY_CLIENT else "refused",
-        "cause": CAUSES[int(workflow["cause"])] or None,
-        "calls": n,
-        "input_tokens": int(calls["input_tokens"].sum()),
-        "output_tokens": int(calls["emitted"].sum()),
-        "energy_j": float(calls["energy_j"].sum()),
-    }

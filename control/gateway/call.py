@@ -88,6 +88,10 @@ class Call:
         else:
             self.orders.put_nowait(order)
 
+    def since_first_s(self) -> float:
+        """Time since the first token, s; 0 before it."""
+        return time.monotonic() - self.first_s if self.first_s else 0.0
+
     def break_off(self, why: Broken) -> None:
         """Cancel it; its task tells the client why."""
         if self.why is None and self.task is not None:

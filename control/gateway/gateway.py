@@ -19,6 +19,7 @@ from control.engine.tickets import Order
 from control.gateway.about import About
 from control.gateway.admission import turn_away, unknown
 from control.gateway.call import Broken, Call, LegFailedError
+from control.gateway.durations import Durations
 from control.gateway.handover import abandon_kv
 from control.gateway.identity import identity_of, usable
 from control.gateway.local import Local
@@ -28,7 +29,7 @@ from control.gateway.replies import problem
 from control.gateway.totals import Totals
 from control.gateway.upstream import Fault, Health, Upstream
 from control.gateway.watch import Watcher
-from control.policy.codes import ABORTED, CALL_ENDED, CALL_STATES, DOWN
+from control.policy.codes import ABORTED, CALL_ENDED, CALL_STATES, CAUSES, DOWN
 
 log = logging.getLogger("headway.gateway")
 
@@ -52,7 +53,7 @@ class Gateway:
         }
         self.calls: dict[int, Call] = {}
         self.relay, self.local, self.watcher, about = Relay(self), Local(self), Watcher(self), About(self)
-        self.totals = Totals()
+        self.totals, self.durations = Totals(), Durations()
         self.bytes_a_token = 4.0  # of a request's body, learned from usage
         self.tasks: set[asyncio.Task[Any]] = set()
         self.stopping = False
@@ -75,6 +76,7 @@ class Gateway:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
             cookie_jar=aiohttp.DummyCookieJar(),  # no client may get another one's cookies
             auto_decompress=False,
+            skip_auto_headers=("User-Agent", "Accept"),
             read_bufsize=2**18,
         )
         loop = asyncio.get_running_loop()
@@ -153,7 +155,7 @@ class Gateway:
     @property
     def longest(self) -> int:
         """Longest context that any server takes, tokens."""
-        return int(self.door.live.world.instances["max_model_len"].max())
+        return int(max(self.door.live.world.instances["max_model_len"].tolist()))
 
     # ---- calls
 
@@ -190,10 +192,14 @@ class Gateway:
         if generated < 0 and call.stream is not None:
             generated = call.stream.events
         if call.uid:
-            self.deliver(self.door.ends(call.uid, call.state, call.cause, usage.input_tokens, generated, usage.cached))
+            counts = usage.input_tokens, generated, usage.cached
+            self.deliver(self.door.ends(call.uid, call.state, call.cause, *counts, call.since_first_s()))
         name = CALL_STATES[call.state]
         self.totals.by_state[name] = self.totals.by_state.get(name, 0) + 1
         abandon_kv(self, call)
+        first_s = call.first_s - call.begun_s if call.first_s else None
+        took_s = time.monotonic() - call.begun_s
+        self.durations.note(call.request.path, call.ask.model[:64], CAUSES[call.cause], took_s, first_s)
         if usage.input_tokens > 0:
             ratio = len(call.ask.raw) / usage.input_tokens
             self.bytes_a_token += 0.05 * (min(100.0, ratio) - self.bytes_a_token)
@@ -201,8 +207,8 @@ class Gateway:
 
     async def post(self, call: Call, upstream: Upstream, body: bytes) -> aiohttp.ClientResponse:
         """Send a body to a server; the response's head."""
-        url, headers = upstream.base + call.request.path, self.headers(call, upstream)
-        return await self.session.post(url, data=body, headers=headers, allow_redirects=False)
+        path, headers = call.request.path, self.headers(call, upstream)
+        return await self.session.post(upstream.url_of(path), data=body, headers=headers, allow_redirects=False)
 
     def headers(self, call: Call, upstream: Upstream) -> dict[str, str]:
         """Headers of a request to a server."""
@@ -281,7 +287,7 @@ class Gateway:
                 call.last_s = 0.0
                 call.break_off(Broken.STALLED)
             elif key % PARTS == self.part and call.stream is not None and call.stream.events:
-                self.door.first_token(call.uid, call.stream.events)
+                self.door.first_token(call.uid, call.stream.events, call.since_first_s())
         rows = self.door.live.world.instances
         for upstream in self.upstreams.values():
             if upstream.health is not Health.READY and rows[upstream.row]["state"] != DOWN:

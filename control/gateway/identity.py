@@ -6,6 +6,7 @@ that vLLM takes in `vllm_xargs`.
 """
 
 import math
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ WORKFLOW_HEADERS = (
     ("session_id", True),
 )
 TTFT_HEADERS = ("x-headway-ttft-ms", "x-llm-d-slo-ttft-ms", "x-slo-ttft-ms")
+OURS = ("x-headway-", "X-Headway-", *TTFT_HEADERS)
+PROMPT_CHARS = 512  # of a system prompt that tell its stage
 MOST_NAME = 128  # characters of a name that are kept
 MOST_SLO_S = 1e7
 
@@ -36,21 +39,40 @@ def identity_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Identity
     context = agentic_context(body)
     if key is None:
         key, session, matched = of_body(body, context)
-    if key is None and context is None and not any(name.startswith("x-headway-") for name in headers):
-        return LONE
+    stage = text(headers.get("x-headway-stage")) or text(context.get("step_id") if context else None)
+    stage = stage or learned_stage(body)
+    told = any(name.startswith(OURS) for name in headers)
+    if key is None and context is None and not told:
+        return Identity(stage=stage) if stage else LONE
     return Identity(
         key,
         text(headers.get("x-headway-kind")),
-        text(headers.get("x-headway-stage")) or text(context.get("step_id") if context else None),
+        stage,
         text(headers.get("x-headway-tenant")),
         slo_s(headers, context),
         session,
         headers.get("x-headway-final", "") in ("1", "true"),
         matched,
+        ttft_s(headers),
     )
 
 
 LONE = Identity()
+
+
+def learned_stage(body: Mapping[str, Any]) -> str:
+    """The stage of a call that declares none: calls that begin with the same system prompt are of one stage.
+
+    The name is made of the prompt, so that it stays the same; "" where there is no system prompt.
+    """
+    messages = body.get("messages")
+    first = messages[0] if isinstance(messages, list) and messages else None
+    if not isinstance(first, Mapping) or first.get("role") not in ("system", "developer"):
+        return ""
+    prompt = first.get("content")
+    if not isinstance(prompt, str) or not prompt:
+        return ""
+    return f"prompt-{zlib.crc32(prompt[:PROMPT_CHARS].encode('utf-8', 'replace')) & 0xFFFF:04x}"
 
 
 def agentic_context(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -82,11 +104,23 @@ def usable(value: str | None, most: int = MOST_NAME) -> str:
     return value if value is not None and len(value) <= most and value.isascii() and value.isprintable() else ""
 
 
+def ttft_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds to the first token that were promised; None: not given."""
+    given = next((headers[name] for name in TTFT_HEADERS if name in headers), None)
+    value = seconds(given)
+    return None if value is None else value / 1e3
+
+
 def slo_s(headers: Mapping[str, str], context: Mapping[str, Any] | None) -> float | None:
     """Seconds from a workflow's first request to its deadline; None: not given."""
     given = headers.get("x-headway-slo-s")
     if given is None and context is not None:
         given = context.get("deadline_seconds")
+    return seconds(given)
+
+
+def seconds(given: Any) -> float | None:
+    """A positive number, or None for what is none."""
     try:
         value = float(given) if given is not None else math.nan
     except (TypeError, ValueError):

@@ -30,7 +30,7 @@ def metrics_text(gateway: "Gateway") -> bytes:
     """All families, as they are now."""
     registry = CollectorRegistry()
     registry.register(Families(gateway))
-    return generate_latest(registry)
+    return generate_latest(registry) + generate_latest(gateway.durations.registry)
 
 
 class Families(Collector):

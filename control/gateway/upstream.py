@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from control.model.fleet import InstanceSpec
+from yarl import URL
+
+from control.errors import FleetError
+from control.model.fleet import Fleet, InstanceSpec
 
 
 class Health(Enum):
@@ -41,6 +44,26 @@ def is_full(body: bytes) -> bool:
     return any(word in lowered for word in FULL_WORDS)
 
 
+def check_models(fleet: Fleet) -> None:
+    """Refuse real servers of unlike models: a request for one would be answered by another.
+
+    Raises:
+        FleetError: two of them differ.
+    """
+    real = [spec for spec in fleet.instances if spec.url is not None]
+    for spec in real[1:]:
+        if model_of(spec) != model_of(real[0]):
+            raise FleetError(
+                f"{fleet.name}: {real[0].name} serves {model_of(real[0])}, {spec.name} serves {model_of(spec)}: "
+                "one engine serves one model; give the same served_model where they are one"
+            )
+
+
+def model_of(spec: InstanceSpec) -> str:
+    """What clients know the model of a server by."""
+    return spec.served_model or spec.model
+
+
 @dataclass
 class Upstream:
     """One real server and its breaker."""
@@ -57,10 +80,18 @@ class Upstream:
     sent: int = 0  # calls sent, since the start
     faults: dict[str, int] = field(default_factory=lambda: {fault.value: 0 for fault in Fault})
 
+    urls: dict[str, URL] = field(default_factory=dict)  # by path
+
     @property
     def base(self) -> str:
         """Its address without a slash at the end, nor /v1."""
         return (self.spec.url or "").rstrip("/").removesuffix("/v1")
+
+    def url_of(self, path: str) -> URL:
+        """The address of a path there; reading one takes longer than a decision, so it is kept."""
+        if path not in self.urls:
+            self.urls[path] = URL(self.base + path)
+        return self.urls[path]
 
     def failed(self, fault: Fault, reason: str) -> bool:
         """Take in a failure; True: the breaker opens with it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ log = logging.getLogger("headway.gateway")
 READY_S = 30.0  # a one-token generation may take so long
 HEADER_EVERY_S = 0.5  # a server is asked to tell its load with an answer at most so often
 KEPT = 200  # comparisons kept of each server
-COMPARE_EVERY_S = 0.05
+TOLD_FOR_S = 5.0  # what was told with an answer stands for metrics that are missing or stale so long
+COMPARE_EVERY_S = 0.2
 
 
 @dataclass
@@ -39,11 +41,13 @@ class Seen:
     watch: Watch = field(default_factory=Watch)
     asked_load_s: float = 0.0
     load: dict[str, float | None] = field(default_factory=dict)  # told with an answer
+    told_s: float = -math.inf  # monotonic time of that
     power_w: float | None = None
     power_limit_w: float | None = None
     power_set: bool = False  # a cap was set from here
     power_error: str = ""
     compared_s: float = 0.0
+    refined: int = 0  # times its costs were refined when the pairs were begun
     pairs: deque[tuple[float, float, float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
 
 
@@ -101,7 +105,7 @@ class Watcher:
         nothing tells, or refuse it, and then none is sent.
         """
         model, longest = await self.ask_model(upstream)
-        wanted = getattr(upstream.spec, "scheduling_policy", None) == "priority"
+        wanted = upstream.spec.scheduling_policy == "priority"
         status, said = await self.generate_one(upstream, model, wanted)
         if wanted and status == 400 and b"riority" in said:
             wanted = False
@@ -146,7 +150,7 @@ class Watcher:
     async def scrape(self, upstream: Upstream) -> None:
         """Read a server's metrics, at most once a second."""
         watch = self.seen[upstream.row].watch
-        async with Scraper(upstream.base) as scraper:
+        async with Scraper(upstream.base, histograms=False) as scraper:
             while True:
                 try:
                     reading = await scraper.read()
@@ -162,6 +166,10 @@ class Watcher:
         """Let the engine show what is known of a server."""
         seen, spec = self.seen[upstream.row], upstream.spec
         reading, watch = seen.watch.latest, seen.watch
+        refined = self.gateway.door.live.refined.get(upstream.row, 0)
+        if refined != seen.refined:  # what was predicted at other costs says nothing of these
+            seen.refined = refined
+            seen.pairs.clear()
         row: dict[str, Any] = {
             "health": upstream.health.value,
             "reason": upstream.reason,
@@ -173,10 +181,13 @@ class Watcher:
             "sent": upstream.sent,
             "faults": dict(upstream.faults),
             "power_error": seen.power_error or None,
+            "refined": refined,
             **self.compared(upstream.row),
         }
         for name in ("engine", "version", "running", "waiting", "kv_used_fraction", "kv_used_tokens", "preemptions"):
             row[f"seen_{name}"] = None if reading is None else getattr(reading, name)
+        if watch.state() != "live" and time.monotonic() - seen.told_s < TOLD_FOR_S:
+            row |= {f"seen_{name}": value for name, value in seen.load.items() if value is not None}
         self.gateway.door.live.observed[upstream.row] = row
 
     def wants_load(self, upstream: Upstream) -> bool:
@@ -190,6 +201,7 @@ class Watcher:
     def take_load(self, upstream: Upstream, told: str) -> None:
         """What a server told of its load with an answer."""
         reading = parse_load_header(told)
+        self.seen[upstream.row].told_s = time.monotonic()
         self.seen[upstream.row].load = {"kv_used_fraction": reading.kv_used_fraction, "waiting": reading.waiting}
 
     # ---- power

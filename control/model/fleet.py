@@ -44,6 +44,7 @@ class InstanceSpec:
     power_cap_w: float | None = None  # W per GPU; None: uncapped
     url: str | None = None  # base URL of an OpenAI-compatible server; None: simulated
     served_model: str | None = None  # the model's name there; None: the first that the server lists
+    scheduling_policy: str = "priority"  # of the server: fcfs | priority; a server that refuses a priority gets none
     window: int | None = None  # calls in flight there at most; None: max_num_seqs
     power: str | None = None  # where its power is read: "nvml", or the URL of an agent or exporter; None: estimated
     power_index: int = 0  # its first GPU there

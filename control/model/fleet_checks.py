@@ -38,6 +38,7 @@ CHOICES: dict[str, Callable[[], tuple[str, ...]]] = {
     "gpu": gpu_names,
     "model": model_names,
     "role": lambda: ROLES,
+    "scheduling_policy": lambda: ("fcfs", "priority"),
 }
 
 #: Keys that take the address of a server, and the words that some take instead.

@@ -52,6 +52,24 @@ def episode(workflow: Record, calls: Table) -> Episode:
     return Episode(*arrival(workflow), rows)
 
 
+def episodes(workflows: Table, calls: Table) -> list[Episode]:
+    """As `episode`, of many: the columns are copied once. `first_call` counts in `calls`."""
+    rows = np.zeros(len(calls), CALL)
+    for name in CALL.names or ():
+        if name in (calls.dtype.names or ()):
+            rows[name] = calls[name]
+    rows["stream"] = -1
+    in_stream = (calls["stream_key"] >= 0).tolist()
+    found = []
+    for workflow in workflows:
+        first, n = int(workflow["first_call"]), int(workflow["n_calls"])
+        if any(in_stream[first : first + n]):
+            found.append(episode(workflow, calls[first : first + n]))
+        else:
+            found.append(Episode(*arrival(workflow), rows[first : first + n]))
+    return found
+
+
 def arrival(workflow: Record) -> Arrival:
     """When and how a workflow arrived: its WORKFLOW_STATE row."""
     return Arrival(

@@ -14,6 +14,7 @@ from control.twin.batching import cut_run
 from control.twin.conversations import retry_held
 from control.twin.heap import schedule, unschedule
 from control.twin.kernel import advance, settle_energy
+from control.twin.kv import install_kv
 from control.twin.observe import VIEW, emitted_by, view_all
 from control.twin.pack import build_world
 from control.workload.generate import generate
@@ -33,6 +34,8 @@ def warm_up() -> None:
     unschedule(world.expiries, 0)
     urgency_s(world.calls[0], 1.0)
     emitted_by(world, 0, 1.0)
+    world.calls[0]["moving"] = 0
+    install_kv(world, 0, 0)
     chunk_area(0, 1)
     mixed_ms(world.costs, 0, 1.0, 0, 0, 1, 0.0, 0.5)
     decode_run_ms(world.costs, 0, 1.0, 1, 1, 1)

@@ -35,15 +35,15 @@ from control.twin.remote import begin_answer, grow_to, meter_all_remote
 from control.twin.requests import answered, close, prefilled, request, send_dirty
 from control.twin.world import World
 
-NOTHING: Ints = np.full(5, -1, np.int64)
+NOTHING: Ints = np.full(6, -1, np.int64)
 
 
 @compiled
 def act(world: World, deed: int, row: int, other: int, numbers: Ints) -> bool:
     """Do one of the deeds now. Compiled as one function: each of them calls most of the model.
 
-    `numbers` [5] of FIRST_TOKEN: tokens generated; of ANSWERED: state, cause, input, generated and cached tokens
-    (negative: not reported); of SEND_AGAIN: instances not to be taken.
+    `numbers` [6] of FIRST_TOKEN: tokens generated, us since the first; of ANSWERED: state, cause, input, generated and
+    cached tokens, us since the first token (negative: not reported); of SEND_AGAIN: instances not to be taken.
     """
     done = True
     if deed == FAIL:
@@ -59,7 +59,7 @@ def act(world: World, deed: int, row: int, other: int, numbers: Ints) -> bool:
     elif deed == REQUEST:
         request(world, row, other)
     elif deed == FIRST_TOKEN:
-        begin_answer(world, row)
+        begin_answer(world, row, numbers[1])
         grow_to(world, world.calls[row]["instance"], row, numbers[0])
         return True
     elif deed == ANSWERED:

@@ -6,8 +6,7 @@ import numpy as np
 
 from control.errors import SettingError
 from control.jit import compiled
-from control.model.fleet import Fleet, InstanceSpec, capacity, profile_of
-from control.model.hardware import CostTable, cost_table
+from control.model.fleet import Fleet, InstanceSpec, capacity
 from control.model.templates import (
     DECLARED_WEIGHT,
     DROPS,
@@ -26,7 +25,6 @@ from control.policy.tables import (
     COUNTER,
     INSTANCE,
     KIND,
-    PROFILE,
     STEP,
     WORKFLOW_STATE,
     Costs,
@@ -34,6 +32,7 @@ from control.policy.tables import (
     Record,
     Table,
 )
+from control.twin.costing import cost_tables, profile_key
 from control.twin.heap import new_heap
 from control.twin.slo import base_slos_s
 from control.twin.world import World
@@ -43,50 +42,6 @@ CARRIED = (
     *("history_tokens", "tool_s", "draw_a", "draw_b", "workflow"),
 )
 HALF_WEIGHT = ("A6000", "L40S")  # k_e = 0.5 in the artifact's dispatch score (HexGen-Flow, section 1)
-
-
-def profile_key(spec: InstanceSpec) -> tuple[object, ...]:
-    """What decides an instance's costs: instances of equal key share one profile row."""
-    return (
-        spec.gpu,
-        spec.model,
-        spec.gpus,
-        spec.kv_tokens,
-        spec.power_cap_w,
-        spec.profile,
-        spec.prefill_scale,
-        spec.decode_scale,
-    )
-
-
-def cost_tables(fleet: Fleet) -> tuple[Costs, dict[tuple[object, ...], int]]:
-    """Costs of every profile in the fleet, and the profile row of each key."""
-    seqs = max(spec.max_num_seqs for spec in fleet.instances)
-    tokens = max(spec.max_num_batched_tokens for spec in fleet.instances)
-    rows: dict[tuple[object, ...], int] = {}
-    tables: list[CostTable] = []
-    for spec in fleet.instances:
-        if profile_key(spec) not in rows:
-            rows[profile_key(spec)] = len(tables)
-            found = profile_of(spec)
-            tables.append(cost_table(found, seqs, tokens, spec.power_cap_w))
-    costs = Costs(
-        np.concatenate([profile_row(table) for table in tables]),
-        np.stack([table.decode_ms for table in tables]),
-        np.stack([table.mix_ms for table in tables]),
-        np.stack([table.power_w for table in tables]),
-    )
-    return costs, rows
-
-
-def profile_row(table: CostTable) -> Table:
-    """The scalars of one cost table as a PROFILE row."""
-    row = np.zeros(1, PROFILE)
-    row["kv_ms_0"], row["kv_ms_1"] = table.decode_kv_ms
-    for name in PROFILE.names or ():
-        if hasattr(table, name):
-            row[name] = getattr(table, name)
-    return row
 
 
 def instance_table(fleet: Fleet, rows: dict[tuple[object, ...], int]) -> Table:
@@ -123,7 +78,6 @@ def fill_instance(row: Record, spec: InstanceSpec) -> None:
     row["caching"] = int(spec.prefix_caching)
     row["role"] = ROLES.index(spec.role)
     row["host_ms"] = spec.host_overhead_ms
-    row["remote"] = int(spec.url is not None)
     row["measured_w"] = -1.0
     if spec.url is not None and spec.window is not None:
         row["max_num_seqs"] = min(spec.window, spec.max_num_seqs)

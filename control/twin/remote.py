@@ -115,10 +115,16 @@ def grow_to(world: World, i: int, c: int, tokens: int) -> None:
 
 
 @compiled
-def begin_answer(world: World, c: int) -> None:
-    """The first token of call `c` has come."""
-    if world.calls[c]["state"] == PREFILL:
-        step_prefill(world, world.calls[c]["instance"], c, 0.0)
+def begin_answer(world: World, c: int, ago_us: int) -> None:
+    """The first token of call `c` came `ago_us` ago, us; negative: just now."""
+    call = world.calls[c]
+    if call["state"] != PREFILL:
+        return
+    step_prefill(world, call["instance"], c, 0.0)
+    ago_s = max(0.0, min(ago_us * 1e-6, call["prefill_s"]))
+    call["first_token_s"] -= ago_s
+    call["prefill_s"] -= ago_s
+    call["phase_s"] -= ago_s
 
 
 @compiled_within

@@ -88,7 +88,7 @@ def answered(world: World, c: int, numbers: Ints) -> None:
     i = world.calls[c]["instance"]
     meter_remote(world, i)
     if numbers[0] == COMPLETED:
-        begin_answer(world, c)
+        begin_answer(world, c, numbers[5])
         grow_to(world, i, c, numbers[3])
         correct_lengths(world, i, c, numbers[2], numbers[4])
         world.calls[c]["output_tokens"] = world.calls[c]["emitted"]

@@ -2,15 +2,18 @@
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
 from control.adapters.faults import MetricsError
 from control.adapters.reading import Reading
-from control.adapters.scrape import Scraper, metrics_url, scrape, scrape_url
+from control.adapters.recognise import read_text
+from control.adapters.scrape import Scraper, metrics_url, scrape, scrape_url, without_histograms
 from tests.adapters.pages import Pages
 from tests.support.running import free_port
 
+GAUGES = ("engine", "running", "waiting", "kv_used_fraction", "kv_used_tokens", "preemptions", "generation_tokens")
 RUNNING = "vllm:num_requests_running 3\n"
 
 
@@ -125,3 +128,11 @@ def test_server_that_hangs_up() -> None:
 
     with pytest.raises(MetricsError, match="cannot be reached: Server disconnected"):
         asyncio.run(use())
+
+
+@pytest.mark.parametrize("name", ["vllm_0.12.0_v1.prom", "vllm_0.8.5_v1.prom", "sglang_docs_llama31-8b_loaded.prom"])
+def test_a_text_without_its_histograms_says_the_same_of_all_else(name: str, recorded: Path) -> None:
+    text = (recorded / "metrics" / name).read_text()
+    whole, lean = (read_text(part, name, 0.0).to_dict() for part in (text, without_histograms(text)))
+    assert {key: lean[key] for key in GAUGES} == {key: whole[key] for key in GAUGES}
+    assert lean["ttft_mean_s"] is None

@@ -1,11 +1,14 @@
 """`headway load`: a trace against a server over HTTP, a report as one object or for people."""
 
 import json
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Headway
+from tests.support.running import starter
 from tests.support.tiny_engine import TinyEngine, served
 
 TRACE = (
@@ -58,3 +61,20 @@ def test_bad_input_is_one_line(headway: Headway, arguments: tuple[object, ...], 
     said = headway("load", *arguments, "--json")
     assert (said.code, said.out, len(said.err.strip().splitlines())) == (2, "", 1), said
     assert what in said.err
+
+
+def test_ctrl_c_gives_the_report_so_far(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(TRACE.replace('"arrival_s": 0.2', '"arrival_s": 500.0'))
+    engine = TinyEngine(base_ms=1.0)
+    with served(engine) as url, starter(tmp_path) as start:
+        running = start("load", "--url", url, "--trace", "t.jsonl", "--json")
+        deadline = time.monotonic() + 60.0
+        while len(engine.seen) < 4 and time.monotonic() < deadline:  # 2 to learn the tokenizer, 2 of the first workflow
+            time.sleep(0.02)
+        while engine.calls and time.monotonic() < deadline:
+            time.sleep(0.02)
+        running.signal(signal.SIGINT)
+        assert running.wait() == 0
+        told = json.loads(running.stdout)
+    assert told["interrupted"]
+    assert (told["workflows"]["planned"], told["workflows"]["started"]) == (2, 1)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from control.engine.door import Door
+from control.engine.record import drain_journal
 from control.engine.spare import LONG_CALLS, start_gateway
 from control.engine.tickets import Identity, Order
-from control.engine.view import drain_journal
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import (
     ABORTED,

@@ -1,24 +1,16 @@
 """The order in which calls that wait are served, here and on the server."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from aiohttp import web
 
 from control.adapters.mock.settings import MockSettings
-from control.model.fleet import InstanceSpec
 from tests.support.odd import odd_server, says
 from tests.support.stage import SPEC, Stage, play, staged, until
 
 DEADLINES_S = (700, 100, 900, 400, 1000, 200, 800, 300, 600, 500)
 ONE_SEAT = MockSettings(ttft_ms=10.0, tpot_ms=5.0, seats=1)
-
-
-@dataclass(frozen=True)
-class Ranked(InstanceSpec):
-    """A server that is said to run a scheduling policy of its own."""
-
-    scheduling_policy: str = "priority"
 
 
 async def ask_all(stage: Stage) -> None:
@@ -36,7 +28,7 @@ async def ask_all(stage: Stage) -> None:
 
 def test_the_earliest_deadline_is_sent_first() -> None:
     async def scene() -> None:
-        async with staged(ONE_SEAT, spec=replace(SPEC, window=1)) as stage:
+        async with staged(ONE_SEAT, spec=replace(SPEC, window=1, scheduling_policy="fcfs")) as stage:
             await stage.ready()
             await ask_all(stage)
             assert stage.served(0)[1:] == [f"slo-{slo_s}" for slo_s in sorted(DEADLINES_S)]
@@ -49,7 +41,7 @@ def test_the_earliest_deadline_is_sent_first() -> None:
 def test_a_server_that_ranks_is_told_the_deadline() -> None:
     async def scene() -> None:
         ranking = replace(ONE_SEAT, scheduling_policy="priority")
-        async with staged(ranking, spec=Ranked("s", "A100", "Llama-3.1-8B")) as stage:
+        async with staged(ranking, spec=SPEC) as stage:
             await stage.ready()
             assert stage.upstream(0).has_priority
             await ask_all(stage)
@@ -71,7 +63,7 @@ def test_a_server_that_refuses_to_rank_is_not_asked_to() -> None:
         return await says(b'{"choices": []}', kind="application/json")(request)
 
     async def scene() -> None:
-        async with odd_server(chat) as odd, staged(more=(Ranked(**vars(odd)),)) as stage:
+        async with odd_server(chat) as odd, staged(more=(odd,)) as stage:
             await stage.ready()
             assert not stage.gateway.upstreams[0].has_priority
             assert any(kind == "no_priority" for kind, _ in stage.door.notes)

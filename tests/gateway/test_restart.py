@@ -9,7 +9,7 @@ from control.adapters.mock.settings import MockSettings
 from control.config import GatewaySettings
 from control.engine.checkpoint import load, save
 from control.engine.door import Door
-from control.engine.view import drain_journal
+from control.engine.record import drain_journal
 from control.gateway.host import GatewayHost
 from tests.support.stage import QUICK, Stage, check_books, play, staged, until
 

@@ -50,6 +50,7 @@ def test_usage_is_kept_back_unless_asked_for(newline: bytes) -> None:
     assert said == data.replace(USAGE + 2 * newline, b"")
     assert (stream.events, stream.usage, stream.is_done) == (2, Usage(3, 2, -1), True)
     assert read([data], True)[0] == data
+    assert Stream(False).feed(data[: len(TOKEN + 2 * newline)]) == TOKEN + 2 * newline  # at once
 
 
 def test_words_that_look_like_the_wire_are_words() -> None:

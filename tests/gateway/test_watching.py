@@ -138,3 +138,32 @@ def test_a_workflow_that_an_operator_gives_up_ends_in_words(stream: bool) -> Non
             await until(lambda: stage.servers[0].mock.seen["cancelled"] == 1)
 
     play(scene)
+
+
+def test_durations_are_told_under_the_names_of_opentelemetry() -> None:
+    async def scene() -> None:
+        async with staged(MockSettings(ttft_ms=5.0, tpot_ms=1.0)) as stage:
+            await stage.ready()
+            await stage.stream()
+            async with stage.session.get(stage.host.url + "/metrics") as response:
+                text = await response.text()
+            labels = 'gen_ai_operation_name="chat",gen_ai_request_model="mock"'
+            assert f'gen_ai_server_request_duration_seconds_count{{error_type="",{labels}}} 1.0' in text
+            assert f"gen_ai_server_time_to_first_token_seconds_count{{{labels}}} 1.0" in text
+
+    play(scene)
+
+
+def test_load_told_with_answers_stands_in_for_metrics_that_are_missing() -> None:
+    async def scene() -> None:
+        async with staged(FAST) as stage:
+            stage.fault(0, no_metrics=True)
+            await stage.ready()
+            await stage.ask()
+            row = stage.door.live.observed
+            await until(lambda: 0 in row and row[0]["seen_kv_used_fraction"] is not None)
+            assert row[0]["metrics"] == "missing"
+            assert row[0]["seen_waiting"] == 0
+            assert row[0]["seen_running"] is None
+
+    play(scene)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from control.engine import checkpoint, view
+from control.engine import checkpoint
+from control.engine.record import drain_journal
 from control.engine.source import Source
 from control.engine.state import Live, move, start, take_windows
 from control.metrics.ledger import debts_s, planned_s
@@ -38,7 +39,7 @@ class Driven:
 
     def note(self) -> None:
         """Take over the journal."""
-        decisions, workflows = view.drain_journal(self.live, lambda w: self.live.books.note(self.live.world, w))
+        decisions, workflows = drain_journal(self.live)
         self.decisions += decisions
         self.workflows += workflows
 

@@ -15,9 +15,9 @@ from control.adapters.mock.serve import Server, running
 from control.adapters.mock.settings import MockSettings
 from control.config import GatewaySettings
 from control.engine.door import Door
+from control.engine.record import drain_journal
 from control.engine.spare import start_gateway
 from control.engine.tickets import Identity
-from control.engine.view import drain_journal
 from control.gateway.gateway import Gateway
 from control.gateway.host import GatewayHost
 from control.gateway.predict import predict

@@ -4,9 +4,9 @@ import numpy as np
 
 from control.engine.door import Door, Identity
 from control.engine.history import History
+from control.engine.record import Most, rows_of, take
 from control.engine.spare import start_gateway
 from control.engine.tuner import Tuner
-from control.engine.view import drain_journal
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import ACTIVE, COMPLETED
 from control.tuning.decide import TunerSettings
@@ -32,13 +32,9 @@ def opened(clock: Clock, history: History) -> Door:
     )
     live = start_gateway(Fleet("two", specs), "hexgen", 0.5)
 
-    def look(w: int) -> dict[str, object]:
-        history.note(live, w)
-        return {}
-
     def drain() -> None:
         door.hear()
-        drain_journal(live, look)
+        rows_of(live, take(live), history, Most())
 
     door = Door(live, drain, clock)
     return door

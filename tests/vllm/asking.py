@@ -26,7 +26,7 @@ WEATHER: dict[str, Any] = {
         },
     },
 }
-NAMED = {"type": "function", "function": {"name": "get_weather"}}
+NAMED: Any = {"type": "function", "function": {"name": "get_weather"}}
 
 
 def user(text: str) -> Any:

@@ -18,6 +18,7 @@ from tests.vllm.servers import Server, serving
 from tests.vllm.setup_env import python_of, venv_folder
 
 QUEUE = 4
+PATIENCE_S = 900.0
 
 
 SETS = ("pair", "crowded", "handover")
@@ -60,11 +61,15 @@ class Sets:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that want the same servers one after the other, those that start their own first."""
-    mine = [k for k, item in enumerate(items) if item.get_closest_marker("vllm")]
+    """Tests that want the same servers one after the other, those that start their own first.
+
+    A test may wait for servers to start, which takes minutes on a busy machine.
+    """
+    mine = [k for k, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)]
     ordered = sorted((items[k] for k in mine), key=lambda item: wanted(getattr(item, "fixturenames", ())))
     for k, item in zip(mine, ordered, strict=True):
         items[k] = item
+        item.add_marker(pytest.mark.timeout(PATIENCE_S))
 
 
 def wanted(fixtures: Sequence[str]) -> int:
@@ -133,7 +138,7 @@ def handover(sets: Sets) -> Handover:
 @pytest.fixture
 def crowded(sets: Sets) -> Server:
     """A server with one seat and room for QUEUE calls that wait; more it turns away."""
-    flags = ("--max-num-seqs", 1, "--max-num-queued-reqs", QUEUE)
+    flags = ("--max-num-seqs", 1, "--max-num-queued-reqs", 1 + QUEUE)  # running ones count
     (found,) = sets.want("crowded", lambda: (Server("small", "both", 0, 0, *flags),))
     assert isinstance(found, Server)
     return found

@@ -21,7 +21,7 @@ MODEL = "m"
 BLOCK_TOKENS = 32
 CONTEXT_TOKENS = 4096
 SEATS = 16
-START_S = 240.0
+START_S = 600.0
 TAIL_LINES = 40
 
 #: One thread and no compiler: else a server spins on every core. Tool calls must follow their schema, without the
@@ -139,11 +139,12 @@ class Server:
         lines = [line for text in (self.running.stdout, self.running.stderr) for line in text.splitlines()]
         return "\n".join([f"--- the log of {self} ends:", *lines[-TAIL_LINES:]])
 
-    def kill(self) -> None:
-        """End it as a machine that fails would: at once, in the middle of whatever it does."""
+    def kill(self, only: str = "") -> None:
+        """End it as a machine that fails would, in the middle of whatever it does; or only processes named so."""
         for pid in self.processes():
-            with suppress(ProcessLookupError):
-                if "resource_tracker" not in command_line(pid):  # Python's own: it cleans up once the others are gone
+            name = command_line(pid)
+            if only in name and "resource_tracker" not in name:  # Python's own: it cleans up once the others are gone
+                with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
     def processes(self) -> list[int]:

@@ -21,43 +21,37 @@ def wait_for(server: Server, running: int, waiting: int) -> None:
 
 
 def test_a_lower_priority_goes_first_once_the_seat_is_free(crowded: Server) -> None:
-    priorities = (5, 1, 3, 2)
-    answers = {priority: Answer() for priority in priorities}
-    with pool(1 + len(priorities)) as threads:
-        seated = threads.submit(ask, crowded, user("long"), tokens=400)
+    answers = {priority: Answer() for priority in (5, 1, 3, 2)}
+    asked = []
+    with pool(QUEUE) as threads, crowded.client() as client, opened(client, user("hello"), tokens=LONG):
         wait_for(crowded, 1, 0)
-        for there, (priority, answer) in enumerate(answers.items(), 1):
-            threads.submit(ask, crowded, user("short"), answer=answer, tokens=8, priority=priority)
-            wait_for(crowded, 1, there)
-        assert not seated.done(), "the seat was not held until all were waiting"
-    order = sorted(answers, key=lambda priority: answers[priority].first_s or 0.0)
-    assert order == sorted(priorities)
+        for priority, answer in answers.items():
+            asked.append(threads.submit(ask, crowded, user("short"), answer=answer, tokens=8, priority=priority))
+            wait_for(crowded, 1, len(asked))
+    for one in asked:
+        one.result()
+    assert sorted(answers, key=lambda priority: answers[priority].first_s or 0.0) == sorted(answers)
 
 
 def test_a_client_that_leaves_frees_its_seat(crowded: Server) -> None:
     before = crowded.metric("vllm:generation_tokens_total") or 0.0
-    with crowded.client() as client:
-        stream = opened(client, user("hello"), tokens=LONG)
+    with crowded.client() as client, opened(client, user("hello"), tokens=LONG) as stream:
         next(stream)
         wait_for(crowded, 1, 0)
-        stream.close()
-        wait_for(crowded, 0, 0)
+    wait_for(crowded, 0, 0)
     assert (crowded.metric("vllm:generation_tokens_total") or 0.0) - before < LONG
     assert ask(crowded, user("next"), tokens=2).text
 
 
-def test_a_full_server_says_503_and_takes_the_next_once_there_is_room(crowded: Server) -> None:
-    with crowded.client() as client, pool(QUEUE) as threads:
-        stream = opened(client, user("hello"), tokens=LONG)
+def test_a_full_server_says_503_and_serves_those_that_wait(crowded: Server) -> None:
+    with pool(QUEUE) as threads, crowded.client() as client, opened(client, user("hello"), tokens=LONG):
         wait_for(crowded, 1, 0)
         waiting = [threads.submit(ask, crowded, user(f"waits {number}"), tokens=2) for number in range(QUEUE)]
         wait_for(crowded, 1, QUEUE)
         with pytest.raises(openai.InternalServerError) as refused:
             ask(crowded, user("one too many"))
-        stream.close()
-        texts = [one.result().text for one in waiting]
+        assert crowded.get("/health")[0] == 200
     assert refused.value.status_code == 503
     assert "busy" in refused.value.message
+    assert all(one.result().text for one in waiting)
     assert crowded.metric("vllm:admission_rejections_total") == 1
-    assert all(texts)
-    assert crowded.get("/health")[0] == 200

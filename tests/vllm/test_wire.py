@@ -11,14 +11,36 @@ from tests.vllm.servers import BLOCK_TOKENS, CONTEXT_TOKENS, MODEL, Server
 
 pytestmark = pytest.mark.vllm
 
-GAUGES = ("num_requests_running", "num_requests_waiting", "num_requests_waiting_by_reason", "kv_cache_usage_perc")
-GAUGES += ("engine_sleep_state", "cache_config_info")
-COUNTERS = ("prefix_cache_queries", "prefix_cache_hits", "prompt_tokens", "generation_tokens", "num_preemptions")
-COUNTERS += ("request_success", "admission_rejections", "prompt_tokens_by_source")
-HISTOGRAMS = ("time_to_first_token_seconds", "inter_token_latency_seconds", "request_time_per_output_token_seconds")
-HISTOGRAMS += ("e2e_request_latency_seconds", "request_queue_time_seconds", "request_prefill_time_seconds")
-HISTOGRAMS += ("request_decode_time_seconds", "request_prompt_tokens", "request_generation_tokens")
-HISTOGRAMS += ("iteration_tokens_total",)
+GAUGES = [
+    "num_requests_running",
+    "num_requests_waiting",
+    "num_requests_waiting_by_reason",
+    "kv_cache_usage_perc",
+    "engine_sleep_state",
+    "cache_config_info",
+]
+COUNTERS = [
+    "prefix_cache_queries",
+    "prefix_cache_hits",
+    "prompt_tokens",
+    "prompt_tokens_by_source",
+    "generation_tokens",
+    "num_preemptions",
+    "request_success",
+    "admission_rejections",
+]
+HISTOGRAMS = [
+    "time_to_first_token_seconds",
+    "inter_token_latency_seconds",
+    "request_time_per_output_token_seconds",
+    "e2e_request_latency_seconds",
+    "request_queue_time_seconds",
+    "request_prefill_time_seconds",
+    "request_decode_time_seconds",
+    "request_prompt_tokens",
+    "request_generation_tokens",
+    "iteration_tokens_total",
+]
 
 
 def test_a_server_tells_that_it_is_well_and_what_it_serves(either: Server) -> None:
@@ -63,7 +85,7 @@ def test_a_call_sent_twice_alone_gives_the_same_answer(either: Server) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_named_tool_is_called_with_arguments_of_its_schema(small: Server, stream: bool) -> None:
     with small.client() as client:
-        given = client.chat.completions.create(
+        given: Any = client.chat.completions.create(
             model=MODEL, messages=[user("rain?")], max_tokens=64, tools=[WEATHER], tool_choice=NAMED, stream=stream
         )
         parts = [chunk.choices[0].delta for chunk in given] if stream else [given.choices[0].message]

@@ -45,7 +45,7 @@ class Faults:
         return self.malformed_sse or self.keep_alive or any(value is not None for value in after)
 
 
-KINDS = {field.name: str(field.type) for field in fields(Faults)}
+KINDS = {field.name: getattr(field.type, "__name__", str(field.type)) for field in fields(Faults)}
 
 
 def between(name: str, value: float, low: float, high: float) -> None:

@@ -91,10 +91,10 @@ class Pace:
             self.timer = self.clock.call_at(self.timer_slot / SLOTS_PER_S, self.turn)
 
     def turn(self) -> None:
-        """Have all streams in the slots up to now generate what is due."""
+        """Have all streams in the slots up to now generate a token."""
         now_s = self.clock.now()
         latest = int((now_s + JUST) * SLOTS_PER_S)
-        self.timer_slot, due = latest, []
+        self.timer, self.timer_slot, due = None, latest, []
         while self.slots and self.slots[0] <= latest:
             due.append(self.wheel.pop(heapq.heappop(self.slots)))
         for flows in due:
@@ -104,11 +104,9 @@ class Pace:
         self.arm()
 
     def generate(self, flow: Flow, now_s: float) -> None:
-        """`flow` generates the tokens that are due by `now_s`."""
+        """`flow` generates its next token: a late one gets a chunk of its own too, so the work of a stream is fixed."""
         first_due_s = flow.started_s + flow.wait_s
-        n = flow.call.output_tokens
-        if flow.step_s > 0.0:
-            n = min(n, 1 + int((now_s - first_due_s + JUST) / flow.step_s))
+        n = flow.tokens + 1 if flow.step_s > 0.0 else flow.call.output_tokens
         if flow.tokens == 0:
             flow.first_s = now_s
         flow.tokens = n

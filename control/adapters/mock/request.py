@@ -219,7 +219,8 @@ def chosen_tool(fields: Mapping[str, Any]) -> tuple[tuple[str, str] | None, str]
     """
     known, choice = schemas(fields.get("tools")), fields.get("tool_choice") or "auto"
     if isinstance(choice, dict):
-        name = str((choice.get("function") or {}).get("name"))
+        function = choice.get("function")
+        name = str(function.get("name")) if isinstance(function, dict) else "nothing"
         if name not in known:
             raise ApiError(400, f"tool_choice names {name!r}, which is not among the tools.", param="tool_choice")
         return (name, written_arguments(known[name])), "stop"

@@ -2,13 +2,13 @@
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import uvloop
 from aiohttp import web
 
 from control.adapters.mock.core import WallClock
@@ -92,6 +92,7 @@ async def serve(settings: MockSettings, say: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     server = await listen(settings, lambda: os._exit(CRASHED))
+    gc.freeze()  # what was loaded stays: no need to look it through again and again
     say(f"listening on {server.url}, {description(settings)}")
     await over.wait()
     await server.close()
@@ -116,5 +117,7 @@ def run(settings: MockSettings, say: Callable[[str], None]) -> None:
     Raises:
         InputError: the port cannot be had.
     """
+    import uvloop  # not there on Windows; only a server of its own needs its speed
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(settings, say))

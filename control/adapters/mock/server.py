@@ -10,7 +10,6 @@ from aiohttp import web
 
 from control.adapters.mock import faults as faults_of
 from control.adapters.mock.answer import usage
-from control.adapters.mock.core import Flow
 from control.adapters.mock.faults import Faults
 from control.adapters.mock.leases import TAKE
 from control.adapters.mock.metrics import load_header
@@ -88,7 +87,8 @@ async def streamed(
         stream: Stream = FaultyStream(request, answer, plan.finish, wanted.include_usage, mock.faults)
     else:
         stream = Stream(request, answer, plan.finish, wanted.include_usage)
-    flow = stream.flow = mock.start(plan, lambda flow: stream.on_tokens())
+    stream.at_end = lambda flow: mock.finish(flow, plan)
+    flow = stream.flow = mock.start(plan, stream.on_tokens)
     try:
         return await stream.run(headers)
     finally:
@@ -101,9 +101,11 @@ async def whole(
     """Answer in one piece, with the way to the KV where a decoder will go on."""
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def on_tokens(flow: Flow) -> None:
-        if flow.ended and not over.done():
-            over.set_result(None)
+    def on_tokens() -> None:
+        if flow.ended:
+            mock.finish(flow, plan)
+            if not over.done():
+                over.set_result(None)
 
     flow = mock.start(plan, on_tokens)
     try:

@@ -1,6 +1,7 @@
 """How one simulated server behaves, frozen at the door."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from control.adapters.mock.faults import Faults
 from control.config import within
@@ -62,7 +63,7 @@ class MockSettings:
         if self.max_queued is not None:
             within("max_queued", self.max_queued, 1, 1_000_000)
 
-    @property
+    @cached_property
     def served(self) -> tuple[str, ...]:
         """Names of the models it answers to."""
         return self.names or (self.model or "mock",)
@@ -83,17 +84,20 @@ class MockSettings:
             max_model_len=self.max_model_len,
         )
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, int]:
         """KV capacity and context limit, tokens.
 
         Raises:
             CatalogueError: the GPU or the model is unknown, or the weights do not fit.
         """
+        kv_tokens, longest = 400_000 if self.kv_tokens is None else self.kv_tokens, 32_768
         if self.gpu is not None:
-            return capacity(self.spec)
-        kv_tokens = 400_000 if self.kv_tokens is None else self.kv_tokens
-        return kv_tokens, min(self.max_model_len or 32_768, kv_tokens)
+            kv_tokens, longest = capacity(self.spec)
+        elif self.max_model_len is not None:
+            longest = self.max_model_len
+        kv_tokens -= kv_tokens % self.block_size  # a part of a block holds nothing
+        return kv_tokens, min(longest, kv_tokens)
 
 
 def one_of(name: str, value: str, accepted: tuple[str, ...]) -> None:

@@ -136,19 +136,21 @@ class Mock:
         await asyncio.sleep(self.core.transfer_s(tokens))
         return Plan(plan.call._replace(external=True), plan.context, plan.text, plan.finish)
 
-    def start(self, plan: Plan, on_tokens: Callable[[Flow], None]) -> Flow:
-        """Hand the call to the engine; `on_tokens` is called whenever it has generated something."""
-        flow = self.core.submit(plan.call, lambda: self.went_on(flow, plan, on_tokens))
+    def start(self, plan: Plan, on_tokens: Callable[[], None]) -> Flow:
+        """Hand the call to the engine; `on_tokens` is called whenever it has generated something.
+
+        It is the engine's own callback, without a layer between, for it is called for every token of every stream.
+        When the flow has ended, it must tell `finish`.
+        """
+        flow = self.core.submit(plan.call, on_tokens)
         self.book.active.add(flow)
         return flow
 
-    def went_on(self, flow: Flow, plan: Plan, on_tokens: Callable[[Flow], None]) -> None:
-        """`flow` has generated something."""
-        if flow.ended:
-            self.book.close(flow, plan.finish)
-            self.seen["completed"] += 1
-            self.contexts.note(plan.context, answer_text("assistant", plan.text(0, flow.tokens)))
-        on_tokens(flow)
+    def finish(self, flow: Flow, plan: Plan) -> None:
+        """`flow` has generated all of its tokens."""
+        self.book.close(flow, plan.finish)
+        self.seen["completed"] += 1
+        self.contexts.note(plan.context, answer_text("assistant", plan.text(0, flow.tokens)))
 
     def stop(self, flow: Flow) -> None:
         """The client has left: whatever is not done is given up."""

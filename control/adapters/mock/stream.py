@@ -6,6 +6,7 @@ A client that does not read is not waited for: what it has not read is kept, at 
 import asyncio
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -27,15 +28,24 @@ class Stream:
         self.chunked = request.version >= (1, 1)
         self.transport = request.transport
         self.flow: Flow | None = None
+        self.at_end: Callable[[Flow], None] = lambda flow: None
         self.sent = 0
-        self.prepared = False
+        self.prepared, self.told = False, False
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_tokens(self) -> None:
-        """Send what has come since the last time."""
+        """Send what has come since the last time; `at_end` is told once that all has."""
         flow = self.flow
-        if flow is None or not self.prepared or self.over.done():
+        if flow is None:
             return
+        if flow.ended and not self.told:
+            self.told = True
+            self.at_end(flow)
+        if self.prepared and not self.over.done():
+            self.send(flow)
+
+    def send(self, flow: Flow) -> None:
+        """Put on the wire what `flow` has generated since the last time."""
         opening = self.answer.opening() if self.sent == 0 and flow.tokens > 0 else b""
         if flow.ended:
             self.write(opening + self.ending(flow))
@@ -61,6 +71,8 @@ class Stream:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **headers})
         if self.chunked:
             response.enable_chunked_encoding()
+        else:
+            response.force_close()  # the end of the connection is the end of the answer
         await response.prepare(self.request)
         self.prepared = True
         self.on_tokens()
@@ -77,14 +89,13 @@ class FaultyStream(Stream):
         self.faults = faults
         self.stopped = False
 
-    def on_tokens(self) -> None:
-        """Send what has come, up to where the fault lies."""
-        flow = self.flow
-        if flow is None or not self.prepared or self.stopped or self.over.done():
-            return
+    def send(self, flow: Flow) -> None:
+        """As Stream.send, up to where the fault lies."""
         limit = self.limit()
+        if self.stopped:
+            return
         if limit is None or flow.tokens < limit:
-            super().on_tokens()
+            super().send(flow)
             return
         if limit > self.sent:
             self.write((self.answer.opening() if self.sent == 0 else b"") + self.answer.chunk(self.sent, limit))
@@ -116,11 +127,13 @@ class FaultyStream(Stream):
         super().write(data)
 
 
-def reset(transport: asyncio.BaseTransport | None) -> None:
+def reset(transport: Any) -> None:
     """Drop a connection so that the other side sees it reset, not ended."""
-    if not isinstance(transport, asyncio.Transport):
+    if transport is None or transport.is_closing():
         return
     own: Any = transport.get_extra_info("socket")
-    with socket.socket(fileno=socket.dup(own.fileno())) as same:  # uvloop's own object takes no options
+    with socket.socket(
+        fileno=socket.dup(own.fileno())
+    ) as same:  # uvloop's own object takes no options, and its transports are of no class of asyncio's
         same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()

@@ -10,6 +10,7 @@ PIECE = re.compile(r"\s*\S{1,5}")  # a token: up to five letters of a word, with
 LONGEST = 5
 #: Answers are made of these, one token each; a prime number of them, so that every stride visits all.
 WORDS = tuple(first + vowel + last for first in "bdfgklmnprstvz" for vowel in "aeiou" for last in "nrs")[:199]
+SPACED = tuple(f" {word}" for word in WORDS)
 
 Text = Callable[[int, int], str]  # the text of tokens [first, last) of an answer
 
@@ -30,7 +31,9 @@ def words(number: int) -> Text:
     start, stride = number % n, 1 + number // n % (n - 1)
 
     def text(first: int, last: int) -> str:
-        return "".join(f" {WORDS[(start + k * stride) % n]}" if k else WORDS[start] for k in range(first, last))
+        if last - first == 1 and first > 0:
+            return SPACED[(start + first * stride) % n]  # the usual case, once for every token of every stream
+        return "".join([SPACED[(start + k * stride) % n] for k in range(first, last)])[first == 0 :]
 
     return text
 
@@ -58,7 +61,7 @@ def arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def example(schema: Mapping[str, Any]) -> Any:
     """A value that fits a JSON schema."""
-    if schema.get("enum"):
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
         return schema["enum"][0]
     if schema.get("type") == "object":
         return arguments(schema)

@@ -207,13 +207,15 @@ class Twin:
         return float(profile["link_ms"] + profile["link_token_ms"] * tokens) * 1e-3 / self.rate
 
     def hold(self, tokens: int) -> int:
-        """As Core.hold: the blocks are as good as not there."""
+        """As Core.hold: the blocks are as good as not there. Enough are left for a call alone, however long it is."""
         instance = self.world.instances[0]
-        blocks = min(-(-tokens // int(instance["block_size"])), int(instance["free"]))
+        size = int(instance["block_size"])
+        spare = int(instance["blocks"]) - -(-int(instance["max_model_len"]) // size)
+        blocks = max(0, min(-(-tokens // size), int(instance["free"]), spare))
         instance["free"] -= blocks
         instance["blocks"] -= blocks
-        self.held += blocks * int(instance["block_size"])
-        return blocks * int(instance["block_size"])
+        self.held += blocks * size
+        return blocks * size
 
     def release(self, tokens: int) -> None:
         """As Core.release."""

@@ -154,9 +154,14 @@ def test_a_lower_number_goes_first_where_priorities_count() -> None:
 
 
 def test_what_is_held_for_others_is_not_there_for_calls() -> None:
-    run = Run(settings(kv_tokens=4000), [], [])
+    run = Run(settings(kv_tokens=4000, max_model_len=640), [], [])
     held = run.core.hold(3200)
     assert run.core.load().used_tokens == held == 3200
+    assert run.core.hold(3200) == 160  # a call of the longest context must always fit
+    run.core.release(160)
+    run.core.submit(Call("a", 600, 40), lambda: None)
+    run.clock.run_out()
+    check_laws(run.core.world)
     assert run.core.load().capacity_tokens == 4000
     run.core.release(held)
     assert run.core.load().used_tokens == 0

@@ -1,0 +1,199 @@
+"""What the world's journal tells, taken out of the world at once and made into rows at leisure.
+
+Taking is a few copies, for which the world must stand still; the rest reads the copies alone. So a thread that serves
+requests never waits for a row to be written. All that ended is counted and added up; the rows may be fewer.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from control.engine.books import EndedWorkflows
+from control.engine.history import History
+from control.engine.rolling import Ended
+from control.engine.state import Live
+from control.policy.codes import (
+    BREAKS,
+    BY_CLIENT,
+    CALL_ENDED,
+    CAUSES,
+    COMPLETED,
+    DONE,
+    PIN_BROKEN,
+    PLACED,
+    REFUSED,
+    SERVER_LOST,
+    WORKFLOW_ENDED_ENTRY,
+)
+from control.policy.tables import Floats, Ints, Record, Table
+from control.twin.world import World
+
+Row = dict[str, Any]
+MOST_ROWS_PER_S = 100  # requests of real servers may come faster than rows of them are worth having; wall s
+
+
+class Taken(NamedTuple):
+    """A stretch of the journal with all that it speaks of, copied."""
+
+    policy: str
+    alpha: float
+    placed_s: Floats  # when calls were placed, simulated s
+    placed: Table  # their rows
+    placed_in: Ints  # and the numbers of their workflows
+    calls: Table  # calls that ended
+    broken: dict[int, int]  # why a call found its conversation's KV gone, by uid
+    ended: EndedWorkflows
+
+
+class Most(NamedTuple):
+    """Rows that may be written; None: all."""
+
+    decisions: int | None = None
+    workflows: int | None = None
+
+
+def most_left(record_s: float, decisions: Sequence[Row], workflows: Sequence[Row]) -> Most:
+    """Rows that may still go into a record that covers `record_s` and holds these already."""
+    left = int(MOST_ROWS_PER_S * record_s)
+    return Most(max(0, left - len(decisions)), max(0, left - len(workflows)))
+
+
+def take(live: Live) -> Taken:
+    """Empty the journal."""
+    world = live.world
+    entries = world.journal[: int(world.clock[0]["n_journal"])]
+    kinds = entries["kind"]
+    placed, broken = entries[kinds == PLACED], entries[kinds == PIN_BROKEN]
+    calls = world.calls[placed["row"]]
+    uids, causes = world.calls["uid"][broken["row"]].tolist(), broken["instance"].tolist()
+    taken = Taken(
+        live.policy,
+        live.alpha,
+        placed["at_s"].copy(),
+        calls,
+        world.workflows["id"][calls["workflow"]],
+        world.calls[entries["row"][kinds == CALL_ENDED]],
+        dict(zip(uids, causes, strict=True)),
+        ended_of(world, entries["row"][kinds == WORKFLOW_ENDED_ENTRY]),
+    )
+    world.clock[0]["n_journal"] = 0
+    return taken
+
+
+def ended_of(world: World, rows: Ints) -> EndedWorkflows:
+    """Copies of these workflows and of their calls."""
+    workflows = world.workflows[rows]
+    counts = workflows["n_calls"].astype(np.int64)
+    first = np.cumsum(counts) - counts
+    owner = np.repeat(np.arange(len(rows)), counts)
+    calls = world.calls[np.arange(len(owner)) + (workflows["first_call"] - first)[owner]]
+    workflows["first_call"], calls["workflow"] = first, owner
+    return EndedWorkflows(workflows, calls, world.steps.copy(), world.templates.copy())
+
+
+def drain_journal(live: Live) -> tuple[list[Row], list[Row]]:
+    """Decisions and ended workflows since the last call, as rows; books and rolling figures take them in."""
+    return rows_of(live, take(live), None, Most())
+
+
+def rows_of(live: Live, taken: Taken, history: History | None, most: Most) -> tuple[list[Row], list[Row]]:
+    """Decisions and ended workflows as rows; books, history and rolling figures take in all of them."""
+    live.broken.update(taken.broken)
+    note_calls(live, taken.calls)
+    n, found, ended = len(taken.placed), len(taken.ended.workflows), taken.ended
+    shown = n if most.decisions is None else min(n, most.decisions)
+    kept = found if most.workflows is None else min(found, most.workflows)
+    live.books.unstored["decisions"] += n - shown
+    live.books.unstored["workflows"] += found - kept
+    decisions = [decision_row(live, taken, k) for k in range(shown)]
+    if not found:
+        return decisions, []
+    note_workflows(live, ended.workflows)
+    if history is not None:
+        history.note(ended, live.now_s)
+    debts = live.books.note(ended)
+    workflows = [workflow_row(live, ended, w) | live.books.row(ended, w, debts) for w in range(kept)]
+    for uid in ended.calls["uid"][int(ended.workflows["n_calls"][:kept].sum()) :].tolist() if live.broken else ():
+        live.broken.pop(uid, None)
+    return decisions, [with_breaks(live, row) for row in workflows]
+
+
+def with_breaks(live: Live, row: Row) -> Row:
+    """A workflow that ended, with why its turns found their conversation's KV gone."""
+    for call in row.get("timeline") or ():
+        cause = live.broken.pop(call["call"], None)
+        if cause is not None:
+            call["broke"] = BREAKS[cause]
+    return row
+
+
+def decision_row(live: Live, taken: Taken, k: int) -> Row:
+    """A placement as it was decided."""
+    call, names = taken.placed[k], live.fleet.instances
+    other = int(call["runner_up"])
+    return {
+        "sim_s": float(taken.placed_s[k]),
+        "call": int(call["uid"]),
+        "workflow": int(taken.placed_in[k]),
+        "stage": live.names[2][int(call["step"])],
+        "instance": names[int(call["instance"])].name,
+        "policy": taken.policy,
+        "alpha": taken.alpha,
+        "score": float(call["score"]),
+        "t_comp_s": float(call["t_comp_s"]),
+        "t_queue_s": float(call["t_queue_s"]),
+        "budget_s": float(call["budget_s"]),
+        "runner_up": names[other].name if other >= 0 else None,
+        "runner_up_score": float(call["runner_up_score"]) if other >= 0 else None,
+    }
+
+
+def note_calls(live: Live, calls: Table) -> None:
+    """Count calls that ended."""
+    done = calls[calls["state"] == COMPLETED]
+    live.rolling.context += int(done["input_tokens"].sum() + done["emitted"].sum())
+    live.rolling.refused += int(np.count_nonzero(calls["state"] == REFUSED))
+
+
+def note_workflows(live: Live, workflows: Table) -> None:
+    """Take workflows that ended into the rolling figures."""
+    latencies_s = workflows["finished_s"] - workflows["arrival_s"]
+    done = workflows["state"] == DONE
+    met = done & (latencies_s <= workflows["slo_s"])
+    columns = (workflows["finished_s"], latencies_s, met, done)
+    for values in zip(*(column.tolist() for column in columns), strict=True):
+        live.rolling.note(Ended(*values))
+
+
+def workflow_row(live: Live, ended: EndedWorkflows, w: int) -> Row:
+    """A workflow that ended."""
+    workflow = ended.workflows[w]
+    first, n = int(workflow["first_call"]), int(workflow["n_calls"])
+    calls = ended.calls[first : first + n]
+    latency_s, slo_s = float(workflow["finished_s"] - workflow["arrival_s"]), float(workflow["slo_s"])
+    return {
+        "id": int(workflow["id"]),
+        "kind": live.names[0][int(workflow["kind"])],
+        "tenant": live.names[1][int(workflow["tenant"])],
+        "arrival_sim_s": float(workflow["arrival_s"]),
+        "finished_sim_s": float(workflow["finished_s"]),
+        "latency_s": latency_s,
+        "slo_s": slo_s,
+        "debt_s": max(0.0, latency_s - slo_s),
+        "state": state_word(workflow),
+        "cause": CAUSES[int(workflow["cause"])] or None,
+        "calls": n,
+        "input_tokens": int(calls["input_tokens"].sum()),
+        "output_tokens": int(calls["emitted"].sum()),
+        "energy_j": float(calls["energy_j"].sum()),
+    }
+
+
+def state_word(workflow: Record) -> str:
+    """How a workflow ended."""
+    if workflow["state"] == DONE:
+        return "completed"
+    if workflow["cause"] == BY_CLIENT:
+        return "cancelled"
+    return "failed" if workflow["cause"] >= SERVER_LOST else "refused"
