@@ -141,6 +141,7 @@ class Race:
         for seed in range(self.options.first_seed, self.options.first_seed + self.options.runs):
             for policy in self.policies[:: -1 if seed % 2 else 1]:
                 report = self.run(policy, seed)
+                (self.folder / f"{seed}-{policy}-run.json").write_bytes(orjson.dumps(report))
                 say(line(report))
                 yield report
 
