@@ -47,9 +47,9 @@ def cache_folder() -> Path:
     return Path(base) / "kernels" / _digest()
 
 
-def is_warm(kernel: str = "advance") -> bool:
-    """Whether a kernel of this source tree was compiled before, by default the twin's (cold, it takes a minute)."""
-    return not JIT_ON or any(cache_folder().rglob(f"*.{kernel}-*.nbi"))
+def is_warm(*kernels: str) -> bool:
+    """Whether kernels of this source tree were compiled before, by default the twin's two (cold, they take minutes)."""
+    return not JIT_ON or all(any(cache_folder().rglob(f"*.{one}-*.nbi")) for one in kernels or ("advance", "act"))
 
 
 if JIT_ON:

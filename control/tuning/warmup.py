@@ -49,4 +49,4 @@ def warm_up_replay() -> None:
 
 def is_all_warm() -> bool:
     """Whether neither of the two would compile."""
-    return is_warm("advance") and is_warm("replay")
+    return is_warm("advance", "act", "replay")
