@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import platformdirs
+from numba.core.caching import _CacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,8 +49,12 @@ def cache_folder() -> Path:
 
 
 def is_warm(*kernels: str) -> bool:
-    """Whether kernels of this source tree were compiled before, by default the twin's two (cold, they take minutes)."""
-    return not JIT_ON or all(any(cache_folder().rglob(f"*.{one}-*.nbi")) for one in kernels or ("advance", "act"))
+    """Whether kernels of this source tree were compiled before, by default the twin's two (cold, they take minutes).
+
+    Numba keeps those of each checkout apart.
+    """
+    here = cache_folder() / _CacheLocator.get_suitable_cache_subpath(str(Path(__file__).parent / "twin" / "kernel.py"))
+    return not JIT_ON or all(any(here.glob(f"*.{one}-*.nbi")) for one in kernels or ("advance", "act"))
 
 
 if JIT_ON:

@@ -1,5 +1,6 @@
 """`headway up`, `headway engine`, `headway dashboard`: the live processes."""
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -115,6 +116,7 @@ def up(
     place = chosen_port(host, port)
     options = [f"--{'demo' if name == 'scenario' else name}={value}" for name, value in given.items()]
     options += [f"--gateway-host={gateway_host}", f"--gateway-port={gateway_port}"]
-    options += [f"--agent-token={agent_token}"] if agent_token else []
+    if agent_token:
+        os.environ["HEADWAY_AGENT_TOKEN"] = agent_token  # not an option: every user of the machine sees those
     parts = [engine_process(db, options, fresh), dashboard_process(db, host, place, engine="external")]
     return Supervisor(parts, host, place, headless).run()

@@ -182,7 +182,7 @@ class Supervisor:
         """Start a dead part again; the exit code to end with where that is of no use."""
         quick = time.monotonic() - part.started < QUICK_DEATH_S
         part.quick_deaths = part.quick_deaths + 1 if quick else 0
-        if (quick and code in (2, 3, 4)) or part.quick_deaths >= MOST_QUICK_DEATHS:
+        if code == 2 or (quick and code in (3, 4)) or part.quick_deaths >= MOST_QUICK_DEATHS:
             click.echo(f"the {part.name} ended with exit code {code}; giving up", err=True)
             return code if code > 0 else 1
         click.echo(f"the {part.name} ended unexpectedly (exit code {code}); starting it again", err=True)

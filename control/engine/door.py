@@ -4,7 +4,6 @@ One lock guards the world: the gateway's thread and the engine's loop both come 
 world what happened and returns what is to be done: calls to be sent to real servers, or to be broken off there.
 """
 
-import copy
 import random
 import threading
 import time
@@ -12,21 +11,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from control.engine import spare
 from control.engine.entries import fill_call, fill_workflow
 from control.engine.spare import Spare
 from control.engine.state import Flow, Live
+from control.engine.still import break_off, is_at_server, still_life, take_capacity
 from control.engine.tickets import ASKED, Identity, Order, numbers
 from control.policy import codes
-from control.policy.codes import CALL_ENDED, DECODE, DOWN, DRAINING, PREFILL
+from control.policy.codes import CALL_ENDED, DOWN, DRAINING
 from control.policy.tables import Ints
 from control.twin.acts import NOTHING, act
 from control.twin.kernel import advance
-from control.twin.world import fork
 
-OPEN = (codes.WAITING, codes.HELD, codes.TRANSFER, PREFILL, DECODE)
+MANY_FLOWS = 1000  # open workflows that are kept for the whole of their idle time
+LEAST_IDLE_S = 10.0
 IDLE_S = 300.0  # a workflow without open calls for so long is taken to have ended
 
 
@@ -53,22 +51,9 @@ class Door:
         """Time goes on from where the world stands."""
         self.origin_s = self.clock() - self.live.now_s
         self.keys = {flow.number: key for key, flow in self.live.flows.items()}
-        self.break_off()
+        break_off(self.live)
         self.simulated = bool((self.live.world.instances["remote"] == 0).any())
         self.refill(spare.make_room)
-
-    def break_off(self) -> None:
-        """End the calls that an earlier process had: their clients' connections went with it."""
-        world = self.live.world
-        world.instances["remote"] = [spec.url is not None for spec in self.live.fleet.instances]
-        still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN)).tolist()
-        for c in sorted(still_open, key=self.is_at_server):  # who waits first, or it would be sent
-            if self.is_at_server(c):
-                act(world, codes.ANSWERED, c, 0, numbers(codes.FAILED, codes.RESTARTED))
-                continue
-            act(world, codes.ABANDON, c, 0, NOTHING)
-            if world.calls[c]["state"] == codes.CANCELLED:
-                world.calls[c]["state"], world.calls[c]["cause"] = codes.FAILED, codes.RESTARTED
 
     # ---- what the gateway tells
 
@@ -91,7 +76,7 @@ class Door:
         with self.lock:
             self.move()
             c = self.rows.get(uid, -1)
-            if c >= 0 and self.is_at_server(c):
+            if c >= 0 and is_at_server(self.live.world, c):
                 act(self.live.world, codes.FIRST_TOKEN, c, 0, numbers(tokens, int(ago_s * 1e6)))
 
     def ends(
@@ -113,7 +98,7 @@ class Door:
             c = self.rows.get(uid, -1)
             if c < 0:
                 return []
-            if self.is_at_server(c):
+            if is_at_server(self.live.world, c):
                 values = numbers(state, cause, input_tokens, generated, cached, int(ago_s * 1e6))
                 return self.tell(codes.ANSWERED, c, 0, values, about=uid)
             return self.tell(codes.ABANDON, c, 0, about=uid)
@@ -143,11 +128,6 @@ class Door:
                 return self.tell(codes.ANSWERED, c, 0, numbers(codes.CANCELLED, codes.BY_CLIENT))
             return self.tell(codes.SEND_AGAIN, c, 0, numbers(*tried[-len(NOTHING) :]))
 
-    def is_at_server(self, c: int) -> bool:
-        """Whether a real server has call `c`, as opposed to its waiting here, or being on its way."""
-        call = self.live.world.calls[c]
-        return int(call["state"]) in (PREFILL, DECODE) and self.live.world.instances[call["instance"]]["remote"] == 1
-
     def suspend(self, i: int) -> list[Order]:
         """Real server `i` is taken to be dead."""
         with self.lock:
@@ -169,10 +149,11 @@ class Door:
             return self.tell(codes.COME_BACK, i, 0)
 
     def close_idle(self, idle_s: float = IDLE_S) -> list[Order]:
-        """End the workflows that nothing was heard of for `idle_s`."""
+        """End the workflows that nothing was heard of for `idle_s`; sooner, the more than MANY_FLOWS are open."""
         with self.lock:
             self.move()
             now_s, world, orders = self.live.now_s, self.live.world, []
+            idle_s = max(LEAST_IDLE_S, idle_s * min(1.0, MANY_FLOWS / max(1, len(self.live.flows))))
             for flow in list(self.live.flows.values()):
                 row = world.workflows[flow.row]
                 if row["open_calls"] == 0 and row["group_done_s"] <= now_s - idle_s:
@@ -185,6 +166,13 @@ class Door:
             self.move()
             act(self.live.world, codes.METER, 0, 0, NOTHING)
             self.live.world.instances["measured_w"] = [-1.0 if w is None else w for w in watts]
+
+    def has_room(self, i: int, kv_tokens: float | None) -> None:
+        """Real server `i` says how many tokens of KV it has room for; None: it does not say."""
+        with self.lock:
+            told = take_capacity(self.live, i, kv_tokens)
+        if told:
+            self.notes.append(("kv_capacity", told))
 
     # ---- how it is done
 
@@ -246,10 +234,7 @@ class Door:
             self.move()
             act(self.live.world, codes.METER, 0, 0, NOTHING)
             self.drain()
-            copied = copy.copy(self.live)
-            bare = self.live.world._replace(journal=self.live.world.journal[:0])  # drained, and large
-            copied.world, copied.streams = fork(bare), self.live.streams.copy()
-            return copied
+            return still_life(self.live)
 
     def place_for(self, who: Identity) -> tuple[int, int]:
         """Rows of the workflow and of the call that a request becomes."""
@@ -258,25 +243,39 @@ class Door:
             return self.new_flow(who)
         world = self.live.world
         if world.workflows[flow.row]["n_calls"] == flow.room:
-            number = flow.number
-            self.refill(lambda live: spare.outgrow(live, number))
+            self.outgrow(flow)
             world = self.live.world
         if who.is_last:
             world.workflows[flow.row]["open_end"] = 0
         row = world.workflows[flow.row]
         return flow.row, int(row["first_call"] + row["n_calls"])
 
+    def outgrow(self, flow: Flow) -> None:
+        """Give a workflow more room: a larger place that is kept ready, else after making room."""
+        size = spare.next_size(flow.room)
+        if not self.spare.long.get(size):
+            self.refill(lambda live: spare.make_room(live, (size,)))
+        world, old, new = self.live.world, flow.row, self.spare.long[size].pop()
+        first, n = int(world.workflows[old]["first_call"]), int(world.workflows[old]["n_calls"])
+        shift = spare.exchange_places(world, old, new)
+        moved = [(c, self.numbers.pop(c)) for c in range(first, first + n) if c in self.numbers]
+        for c, uid in moved:
+            self.numbers[c + shift] = uid
+            self.rows[uid] = c + shift
+        flow.room = size
+
     def new_flow(self, who: Identity) -> tuple[int, int]:
         """A workflow's first request."""
         goes_on = who.workflow is not None and not who.is_last
-        if not (self.spare.long if goes_on else self.spare.lone):
+        size = spare.SIZES[0] if goes_on else 1
+        if not self.spare.long.get(size):
             self.refill(spare.make_room)
-        w = (self.spare.long if goes_on else self.spare.lone).pop()
+        w = self.spare.long[size].pop()
         self.live.counted[1] += 1
         number = self.live.counted[1]
         fill_workflow(self.live, w, who, number, goes_on)
         if goes_on and who.workflow is not None:
-            self.live.flows[who.workflow] = Flow(number, w, spare.LONG_CALLS, who.session)
+            self.live.flows[who.workflow] = Flow(number, w, size, who.session)
             self.keys[number] = who.workflow
         return w, int(self.live.world.workflows[w]["first_call"])
 
@@ -285,14 +284,5 @@ class Door:
         if self.live.world.clock[0]["n_journal"] > 0:
             self.drain()
         self.spare = how(self.live)
-        world = self.live.world
-        still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN))  # spare rows have small numbers as well
-        self.rows = {int(uid): int(c) for c, uid in zip(still_open, world.calls["uid"][still_open], strict=True)}
+        self.rows = spare.renumber(self.live)
         self.numbers = {c: uid for uid, c in self.rows.items()}
-        active = {
-            int(world.workflows[w]["id"]): int(w) for w in np.flatnonzero(world.workflows["state"] == codes.ACTIVE)
-        }
-        room = np.bincount(world.calls["workflow"], minlength=len(world.workflows))
-        for flow in self.live.flows.values():
-            flow.row = active[flow.number]
-            flow.room = int(room[flow.row])

@@ -3,6 +3,7 @@
 Predictions are made with the costs in force, so the drift that is seen is what is left to correct.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 from control.engine.state import Live, take_costs
 from control.model.fleet import InstanceSpec
 
-EVERY_S = 10.0  # s between looks
+EVERY_S = 30.0  # s between looks
 LEAST = 30  # calls compared before a profile is changed
-TOLERATED = 0.05  # drift that is left alone
+TOLERATED = 0.10  # drift that is left alone
 BOUNDS = 0.2, 5.0  # a factor beyond these is a fault, not drift
 
 
@@ -43,7 +44,7 @@ def refined(spec: InstanceSpec, seen: Mapping[str, Any]) -> InstanceSpec:
 
 
 def factor(old: float, drift: float | None) -> float:
-    """A factor that takes out a drift (served over predicted, less 1)."""
+    """A factor that takes out half of a drift (served over predicted, less 1): calls differ, and so do loads."""
     if drift is None or abs(drift) <= TOLERATED:
         return old
-    return round(min(BOUNDS[1], max(BOUNDS[0], old * (1.0 + drift))), 4)
+    return round(min(BOUNDS[1], max(BOUNDS[0], old * math.sqrt(1.0 + drift))), 4)

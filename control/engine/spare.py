@@ -1,7 +1,7 @@
 """Room for requests that nobody has announced: rows kept ready in the tables, taken one at a time.
 
-A lone request takes a workflow row with one call row; a workflow or conversation that may go on takes one with
-LONG_CALLS, and moves to a larger one when they are used up. Spare rows are in the state of workflows that have ended:
+A lone request takes a workflow row with one call row; a workflow or conversation that may go on takes one with a
+few, and moves to a larger place when they are used up. Spare rows are in the state of workflows that have ended:
 everything else passes over them. When they run out, the world is repacked: what has ended makes room for new ones.
 """
 
@@ -15,15 +15,16 @@ from control.engine.state import Live, at_given_cost
 from control.model.fleet import Fleet
 from control.model.templates import STEP_HISTORY, TEMPLATES
 from control.model.workload import Workload, empty_calls, empty_workflows
-from control.policy.codes import ACTIVE, CANCELLED, DONE
+from control.policy.codes import ACTIVE, CANCELLED, DECODE, DONE, HELD, PREFILL, TRANSFER, WAITING
 from control.twin.heap import schedule, unschedule
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
 from control.twin.world import World
 
+OPEN = (WAITING, HELD, TRANSFER, PREFILL, DECODE)  # states of a call that is under way
 LONE = 1024  # spare rows for lone requests
-LONG = 64  # spare rows for workflows that may go on
-LONG_CALLS = 32  # calls of each of those
+LONG = 64  # spare rows for workflows that may go on, of the first size, at least
+SIZES = (8, 32, 128)  # calls of the places that are kept ready for those
 MOST_KINDS, MOST_TENANTS, MOST_STEPS = 16, 32, 64  # names that can be told apart; later ones are counted as OTHER
 OTHER = "other"
 
@@ -70,9 +71,12 @@ def no_work(names: tuple[list[str], list[str], list[str]], sizes: list[int], fir
 class Spare:
     """Rows of the world's workflows that are ready to be taken, by the calls they have room for."""
 
-    lone: list[int] = field(default_factory=list)
-    long: list[int] = field(default_factory=list)
-    larger: dict[int, int] = field(default_factory=dict)  # row by the calls it has room for
+    long: dict[int, list[int]] = field(default_factory=dict)
+
+
+def next_size(size: int) -> int:
+    """Room that a workflow gets which has used up `size` calls."""
+    return next((one for one in SIZES if one > size), 2 * size)
 
 
 def start_gateway(fleet: Fleet, policy: str, alpha: float) -> Live:
@@ -85,12 +89,18 @@ def start_gateway(fleet: Fleet, policy: str, alpha: float) -> Live:
     return Live(fleet, source, world, np.zeros(0, np.int64), declared, names, policy)
 
 
+def sizes_for(open_flows: int) -> list[int]:
+    """Places that are kept ready beside `open_flows` open workflows: fewer of the larger ones."""
+    n = max(LONG, open_flows // 2)
+    return [size for k, size in enumerate(SIZES) for _ in range(max(1, n // 4**k))]
+
+
 def make_room(live: Live, larger: tuple[int, ...] = ()) -> Spare:
     """Forget what has ended and take in spare rows; the journal must have been drained.
 
     `larger`: also one row for each of these numbers of calls. Every row number of the world changes.
     """
-    sizes = [LONG_CALLS] * LONG + list(larger) + [1] * LONE
+    sizes = [*sizes_for(len(live.flows)), *larger, *([1] * LONE)]
     more = no_work(live.names, sizes, live.next_stream)  # type: ignore[arg-type]
     live.next_stream += more.n_streams
     was = live.world
@@ -102,25 +112,16 @@ def make_room(live: Live, larger: tuple[int, ...] = ()) -> Spare:
     packed.calls["state"][packed.calls["workflow"] >= first] = CANCELLED
     packed.clock["next_workflow"] = len(packed.workflows)
     live.world = packed._replace(costs=was.costs)
-    lone = first + LONG + len(larger)
-    places = {size: first + LONG + k for k, size in enumerate(larger)}
-    return Spare(list(range(lone, len(packed.workflows)))[::-1], list(range(first, first + LONG))[::-1], places)
+    ready = Spare()
+    for k, size in enumerate(sizes):
+        ready.long.setdefault(size, []).append(first + k)
+    for rows in ready.long.values():
+        rows.reverse()
+    return ready
 
 
-def outgrow(live: Live, number: int) -> Spare:
-    """Give workflow `number` a place with twice the room for calls, its open calls with it; see `make_room`."""
-    rows = live.world.workflows
-    w = int(np.flatnonzero((rows["id"] == number) & (rows["state"] == ACTIVE))[0])
-    size = 2 * int((live.world.calls["workflow"] == w).sum())
-    spare = make_room(live, (size,))
-    world = live.world
-    w = int(np.flatnonzero((world.workflows["id"] == number) & (world.workflows["state"] == ACTIVE))[0])
-    exchange_places(world, w, spare.larger[size])
-    return spare
-
-
-def exchange_places(world: World, w: int, larger: int) -> None:
-    """Let workflow `w` and the empty workflow `larger` exchange their call rows."""
+def exchange_places(world: World, w: int, larger: int) -> int:
+    """Let workflow `w` and the empty workflow `larger` exchange their call rows; how far the calls have moved."""
     workflow, other = world.workflows[w], world.workflows[larger]
     first, n, new = int(workflow["first_call"]), int(workflow["n_calls"]), int(other["first_call"])
     old_rows, new_rows = world.calls["workflow"] == w, world.calls["workflow"] == larger
@@ -135,6 +136,7 @@ def exchange_places(world: World, w: int, larger: int) -> None:
     world.calls["stream_key"][unused] = key
     other["first_call"], workflow["first_call"] = first, new
     move_references(world, w, first, n, new - first)
+    return new - first
 
 
 def move_references(world: World, w: int, first: int, n: int, shift: int) -> None:
@@ -159,3 +161,19 @@ def move_references(world: World, w: int, first: int, n: int, shift: int) -> Non
             at_s = float(world.transfers.time[c])
             unschedule(world.transfers, c)
             schedule(world.transfers, c + shift, at_s)
+
+
+def renumber(live: Live) -> dict[int, int]:
+    """After all rows have moved: the row of each open call by its number; the flows are brought to theirs."""
+    world = live.world
+    still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN))  # spare rows have small numbers as well
+    rows = np.flatnonzero(world.workflows["state"] == ACTIVE)
+    active = dict(zip(world.workflows["id"][rows].tolist(), rows.tolist(), strict=True))
+    room = np.bincount(world.calls["workflow"], minlength=len(world.workflows))
+    for key, flow in list(live.flows.items()):
+        if flow.number in active:
+            flow.row = active[flow.number]
+            flow.room = int(room[flow.row])
+        else:
+            del live.flows[key]
+    return dict(zip(world.calls["uid"][still_open].tolist(), still_open.tolist(), strict=True))

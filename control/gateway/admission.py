@@ -1,16 +1,38 @@
 """Who is let in: what is served, whether anything is up, how many may wait."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from control.gateway.call import Broken
-from control.gateway.openai import Ask
+from control.gateway.openai import Ask, BadRequestError, read_ask
 from control.gateway.replies import problem
 from control.policy.codes import UP
 
 if TYPE_CHECKING:
     from control.gateway.gateway import Gateway
+
+BODY_S = 60.0  # the body of a request may take so long
+
+
+async def read_request(request: web.BaseRequest, content: str, most_mb: int) -> Ask:
+    """A request's body, checked; `content`: the field that it must have.
+
+    Raises:
+        BadRequestError: it cannot be used, is too large, broke off or took too long.
+    """
+    if request.headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    try:
+        async with asyncio.timeout(BODY_S):
+            return read_ask(await request.read(), content)
+    except TimeoutError as error:
+        raise BadRequestError(f"the body did not come within {BODY_S:g} s", 408) from error
+    except web.HTTPRequestEntityTooLarge as error:
+        raise BadRequestError(f"the body is larger than {most_mb} MB", 413) from error
+    except web.RequestPayloadError as error:
+        raise BadRequestError(f"the body broke off: {error}") from error
 
 
 def turn_away(gateway: "Gateway", ask: Ask) -> web.Response | None:

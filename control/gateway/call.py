@@ -13,7 +13,7 @@ from control.engine.tickets import Identity, Order
 from control.gateway.openai import Ask, Stream, Usage
 from control.gateway.predict import Prediction
 from control.gateway.upstream import Fault
-from control.policy.codes import FAILED, SERVER_LOST
+from control.policy.codes import BY_CLIENT, CANCELLED, COMPLETED, FAILED, NO_CAUSE, SERVER_LOST
 
 UNKNOWN = Usage()
 
@@ -87,6 +87,11 @@ class Call:
             self.ready.append(order)
         else:
             self.orders.put_nowait(order)
+
+    def client_left(self) -> None:
+        """The client has gone: with all of its answer, or before that."""
+        has_all = self.stream is not None and self.stream.is_finished
+        self.state, self.cause = (COMPLETED, NO_CAUSE) if has_all else (CANCELLED, BY_CLIENT)
 
     def since_first_s(self) -> float:
         """Time since the first token, s; 0 before it."""

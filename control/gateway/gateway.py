@@ -17,13 +17,13 @@ from control.config import GatewaySettings
 from control.engine.door import Door
 from control.engine.tickets import Order
 from control.gateway.about import About
-from control.gateway.admission import turn_away, unknown
+from control.gateway.admission import read_request, turn_away, unknown
 from control.gateway.call import Broken, Call, LegFailedError
 from control.gateway.durations import Durations
 from control.gateway.handover import abandon_kv
 from control.gateway.identity import identity_of, usable
 from control.gateway.local import Local
-from control.gateway.openai import BadRequestError, read_ask
+from control.gateway.openai import BadRequestError
 from control.gateway.relay import Relay
 from control.gateway.replies import problem
 from control.gateway.totals import Totals
@@ -99,6 +99,7 @@ class Gateway:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.watcher.close()
         await self.session.close()
 
     def keep(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -130,18 +131,13 @@ class Gateway:
         """A chat or text completion."""
         self.totals.requests += 1
         try:
-            ask = read_ask(await request.read(), CONTENT[request.path])
+            ask = await read_request(request, CONTENT[request.path], self.settings.most_body_mb)
+            who = identity_of(request.headers, ask.body)
         except BadRequestError as error:
-            return problem(400, str(error), "invalid_request_error")
-        except web.HTTPRequestEntityTooLarge:
-            most = self.settings.most_body_mb
-            return problem(413, f"the body is larger than {most} MB", "invalid_request_error")
-        except web.RequestPayloadError as error:
-            return problem(400, f"the body broke off: {error}", "invalid_request_error")
+            return problem(error.status, str(error), "invalid_request_error")
         turned_away = turn_away(self, ask)
         if turned_away is not None:
             return turned_away
-        who = identity_of(request.headers, ask.body)
         self.totals.by_match[who.matched] = self.totals.by_match.get(who.matched, 0) + 1
         request_id = usable(request.headers.get("x-request-id")) or f"hw-{self.run_id}-{self.totals.requests}"
         return await self.relay.serve(Call(request, ask, who, request_id))

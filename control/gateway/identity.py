@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from control.engine.tickets import Identity
+from control.gateway.openai import BadRequestError
 
 #: Headers that name a workflow, first match wins; True: it is a conversation that continues its context.
 WORKFLOW_HEADERS = (
@@ -21,7 +22,7 @@ WORKFLOW_HEADERS = (
     ("session_id", True),
 )
 TTFT_HEADERS = ("x-headway-ttft-ms", "x-llm-d-slo-ttft-ms", "x-slo-ttft-ms")
-OURS = ("x-headway-", "X-Headway-", *TTFT_HEADERS)
+OURS = ("x-headway-", *TTFT_HEADERS)
 PROMPT_CHARS = 512  # of a system prompt that tell its stage
 MOST_NAME = 128  # characters of a name that are kept
 MOST_SLO_S = 1e7
@@ -41,7 +42,7 @@ def identity_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Identity
         key, session, matched = of_body(body, context)
     stage = text(headers.get("x-headway-stage")) or text(context.get("step_id") if context else None)
     stage = stage or learned_stage(body)
-    told = any(name.startswith(OURS) for name in headers)
+    told = any(name.lower().startswith(OURS) for name in headers)
     if key is None and context is None and not told:
         return Identity(stage=stage) if stage else LONE
     return Identity(
@@ -112,11 +113,18 @@ def ttft_s(headers: Mapping[str, str]) -> float | None:
 
 
 def slo_s(headers: Mapping[str, str], context: Mapping[str, Any] | None) -> float | None:
-    """Seconds from a workflow's first request to its deadline; None: not given."""
+    """Seconds from a workflow's first request to its deadline; None: not given.
+
+    Raises:
+        BadRequestError: our own header is no such number.
+    """
     given = headers.get("x-headway-slo-s")
-    if given is None and context is not None:
-        given = context.get("deadline_seconds")
-    return seconds(given)
+    if given is None:
+        return seconds(context.get("deadline_seconds")) if context is not None else None
+    value = seconds(given)
+    if value is None:
+        raise BadRequestError(f"x-headway-slo-s = {given!r:.40}: a number of seconds > 0 is accepted")
+    return value
 
 
 def seconds(given: Any) -> float | None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from control.gateway.gateway import Gateway
 
 
+MOST_ANSWER = 32 * 2**20  # bytes of an answer that is not streamed
+
+
 class Leg:
     """A POST to a server; failures to reach it are LegFailedError."""
 
@@ -49,7 +52,14 @@ async def read(upstream: Upstream, response: aiohttp.ClientResponse) -> bytes:
         LegFailedError: it breaks off.
     """
     try:
-        return await response.read()
+        if (response.content_length or MOST_ANSWER) < MOST_ANSWER:
+            return await response.read()
+        said = bytearray()
+        async for part in response.content.iter_any():
+            said += part
+            if len(said) > MOST_ANSWER:
+                raise LegFailedError(Fault.SICK, f"{upstream.spec.name} answered with more than {MOST_ANSWER:,} bytes")
+        return bytes(said)
     except (aiohttp.ClientError, ConnectionError) as error:
         reason = f"{upstream.spec.name} broke off: {error or type(error).__name__}"
         raise LegFailedError(Fault.SICK, reason) from error

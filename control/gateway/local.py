@@ -35,7 +35,7 @@ class Local:
         """Tokens that a simulated instance would generate: as the body asks, else about as the stage did before."""
         body, most = call.ask.body, call.ask.max_tokens
         if most is not None and (body.get("ignore_eos") or body.get("min_tokens") == most):
-            return max(1, most)
+            return max(1, min(most, self.gateway.longest))
         live = self.gateway.door.live
         names = list(live.names[2])
         step = names.index(call.who.stage) if call.who.stage in names and call.who.stage else 0
@@ -99,7 +99,8 @@ class Local:
 
     def head(self, call: "Call", name: str, kind: str) -> dict[str, str]:
         """Headers of an answer."""
-        return {"content-type": kind, "x-request-id": call.request_id, "x-headway-instance": name}
+        who = {"x-headway-instance": name, "x-headway-simulated": "1"}  # its words are made up
+        return {"content-type": kind, "x-request-id": call.request_id, **who}
 
     async def close(self, call: "Call", name: str, sent: int) -> web.StreamResponse:
         """The end of an answer."""

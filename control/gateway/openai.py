@@ -10,9 +10,11 @@ from control.errors import InputError
 USAGE_OPTION = b'"stream_options":{"include_usage":true}'
 DONE = b"[DONE]"
 END_OF_EVENT = re.compile(rb"\n\r?\n")
+FINISH_TIGHT, FINISH_LOOSE = b'"finish_reason":"', b'"finish_reason": "'
 DATA_LINE = re.compile(rb"^data:[ ]?(.*?)\r?$", re.MULTILINE)
 USAGE_TIGHT, USAGE_LOOSE, ERROR = b'"usage":{', b'"usage": {', b'"error"'  # such events are looked into
-MOST_COUNT = 2**40  # tokens that are believed
+MOST_COUNT = 2**22  # tokens that are believed
+MOST_EVENT = 4 * 2**20  # bytes of one event of a stream
 ASK_REMOTE_DECODE: dict[str, Any] = {
     "do_remote_decode": True,
     "do_remote_prefill": False,
@@ -23,8 +25,16 @@ ASK_REMOTE_DECODE: dict[str, Any] = {
 }
 
 
+class TooLongError(Exception):
+    """A server sends more at once than anybody can want."""
+
+
 class BadRequestError(InputError):
-    """The body cannot be used; the message says what was accepted."""
+    """The request cannot be used; the message says what was accepted."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Ask(NamedTuple):
@@ -82,7 +92,7 @@ def answer_leg(ask: Ask, model: str, kv_transfer_params: Any = None) -> bytes:
     options = body.get("stream_options") or {}
     if ask.stream and isinstance(options, dict):  # what is wrong with others the server says
         body["stream_options"] = options | {"include_usage": True}
-    return orjson.dumps(body)
+    return written(body)
 
 
 def prefill_leg(ask: Ask, model: str) -> bytes:
@@ -91,7 +101,19 @@ def prefill_leg(ask: Ask, model: str) -> bytes:
     if "max_completion_tokens" in body:
         body["max_completion_tokens"] = 1
     body |= {"model": model, "max_tokens": 1, "stream": False, "kv_transfer_params": ASK_REMOTE_DECODE}
-    return orjson.dumps(body)
+    return written(body)
+
+
+def written(body: dict[str, Any]) -> bytes:
+    """A body as JSON.
+
+    Raises:
+        BadRequestError: it is nested too deeply to be written.
+    """
+    try:
+        return orjson.dumps(body)
+    except TypeError as error:
+        raise BadRequestError("the body is nested too deeply: at most 250 levels are accepted") from error
 
 
 def collect_leg(ask: Ask, model: str, kv_transfer_params: Any) -> bytes:
@@ -151,6 +173,7 @@ class Stream:
         self.said = False  # anything but comments was passed on
         self.usage = Usage()
         self.is_done = False
+        self.is_finished = False  # the answer is whole, though its usage or its last line may be to come
         self.error: str | None = None
 
     def feed(self, data: bytes) -> bytes:
@@ -158,6 +181,8 @@ class Stream:
         if self.rest:
             data = self.rest + data
         cut = end_of_events(data)
+        if len(data) - cut > MOST_EVENT:
+            raise TooLongError(f"an event of more than {MOST_EVENT:,} bytes")
         self.rest, whole = data[cut:], data[:cut]
         return self.take(whole) if whole else b""
 
@@ -170,6 +195,8 @@ class Stream:
         """Take in whole events; those for the client."""
         n = whole.count(b"\ndata:") + whole.startswith(b"data:")
         self.events += n
+        if FINISH_TIGHT in whole or FINISH_LOOSE in whole:
+            self.is_finished = True
         if n and is_telling(whole):
             return self.look(whole)
         self.said = self.said or n > 0

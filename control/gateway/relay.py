@@ -20,7 +20,7 @@ from control.engine.tickets import Order
 from control.gateway.call import Broken, Call, ClientGoneError, LegFailedError
 from control.gateway.handover import abandon_kv, note_hand_over
 from control.gateway.leg import Leg, check, read
-from control.gateway.openai import Stream, answer_leg, prefill_leg, usage_of
+from control.gateway.openai import BadRequestError, Stream, TooLongError, answer_leg, prefill_leg, usage_of
 from control.gateway.replies import problem
 from control.gateway.upstream import Fault, Upstream
 from control.policy.codes import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("headway.gateway")
 
 REROUTES = 3  # other servers tried before the first byte
-GOODBYE_S = 1.0  # a client is given so long to take an error event
+GOODBYE_S = 1.0  # s that a client has to take an error event
 BACK = ("content-type", "x-request-id", "traceparent")
 ENDS = {
     Broken.STALLED: (FAILED, STALLED),
@@ -70,15 +70,16 @@ class Relay:
             return await self.carry(call)
         except asyncio.CancelledError:
             if call.why is None:
-                call.state, call.cause = CANCELLED, BY_CLIENT
+                call.client_left()
                 raise
             return await self.broken_here(call, call.why)
         except ClientGoneError:
-            call.state, call.cause = CANCELLED, BY_CLIENT
+            call.client_left()
             return call.response or web.Response(status=499)
-        except (
-            Exception
-        ):  # a defect of ours ends in an answer and a line that names the request, never in a hung client
+        except BadRequestError as error:
+            call.state, call.cause = FAILED, REJECTED
+            return await self.reply(call, problem(400, str(error), "invalid_request_error"))
+        except Exception:  # a defect of ours ends in an answer and a line in the log, never in a hung client
             log.exception("request %s failed in the gateway", call.request_id)
             call.state, call.cause = FAILED, SERVER_LOST
             return await self.broken_off(call, f"the gateway failed (request {call.request_id})", 500)
@@ -170,7 +171,10 @@ class Relay:
                 reason = f"{upstream.spec.name} broke off: {error or type(error).__name__}"
                 return await self.lost(call, upstream, reason)
             call.last_s = time.monotonic()
-            whole = stream.feed(data) if data else stream.rest_of_it()
+            try:
+                whole = stream.feed(data) if data else stream.rest_of_it()
+            except TooLongError as error:
+                return await self.lost(call, upstream, f"{upstream.spec.name} sent {error}")
             if stream.events and not call.first_s:
                 call.first_s = call.last_s  # the sweep tells the door, or the end does
             if whole:
@@ -193,8 +197,6 @@ class Relay:
             upstream.answered()
             call.state, call.cause = COMPLETED, NO_CAUSE
         return await call.end()
-
-    # ---- what goes wrong
 
     async def after(self, call: Call, failure: LegFailedError) -> web.StreamResponse | None:
         """What follows a leg that failed before anything was said: None where the call goes to another server."""

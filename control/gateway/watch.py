@@ -84,6 +84,8 @@ class Watcher:
     def not_well(self, upstream: Upstream, reason: str) -> None:
         """A look at a server's health failed."""
         if upstream.health is not Health.READY:
+            if reason != upstream.reason:
+                log.warning("%s is not ready: %s", upstream.spec.name, reason)
             upstream.reason = reason
             return
         upstream.unwell += 1
@@ -134,7 +136,7 @@ class Watcher:
                 raise NotReadyError(f"/v1/models says {response.status}")
             try:
                 rows = orjson.loads(await response.read())["data"]
-                names = {row["id"]: row.get("max_model_len") for row in rows}
+                names = {row["id"]: row.get("max_model_len") for row in rows if isinstance(row["id"], str)}
             except (orjson.JSONDecodeError, KeyError, TypeError) as error:
                 raise NotReadyError("/v1/models is not a list of models") from error
         wanted = upstream.spec.served_model
@@ -155,6 +157,7 @@ class Watcher:
                 try:
                     reading = await scraper.read()
                     watch.take(reading)
+                    self.gateway.door.has_room(upstream.row, reading.kv_capacity_tokens)
                 except MetricsError as error:
                     watch.miss(str(error))
                 except Exception:
@@ -238,6 +241,11 @@ class Watcher:
         except Exception as error:  # a meter that fails is told of; it ends nothing
             seen.power_w, seen.power_error = None, str(error)
 
+    async def close(self) -> None:
+        """Let go of the meters."""
+        for source in self.sources.values():
+            await source.close()
+
     def source(self, where: str) -> PowerSource:
         """The meter at an address; one for all servers that share it."""
         if where not in self.sources:
@@ -271,8 +279,11 @@ class Watcher:
         if len(pairs) < 3:
             return {"compared": len(pairs), **dict.fromkeys(names)}
         medians = {name: float(value) for name, value in zip(names, np.median(pairs, axis=0), strict=True)}
-        drift = np.median(pairs[:, [1, 3]] / np.maximum(pairs[:, [0, 2]], 1e-9), axis=0) - 1.0
-        return {"compared": len(pairs), **medians, "ttft_drift": float(drift[0]), "tpot_drift": float(drift[1])}
+        drifts = {
+            f"{name}_drift": medians[f"{name}_s"] / max(medians[f"predicted_{name}_s"], 1e-9) - 1.0
+            for name in ("ttft", "tpot")
+        }
+        return {"compared": len(pairs), **medians, **drifts}
 
 
 class NotReadyError(Exception):

@@ -134,7 +134,7 @@ def correct_lengths(world: World, i: int, c: int, input_tokens: int, cached_toke
     if input_tokens > 0:
         instance["prefill_tokens"] += input_tokens - call["input_tokens"]
         call["input_tokens"] = input_tokens
-    if cached_tokens >= 0:
+    if cached_tokens >= 0 and call["source"] < 0:  # KV that came from a prefiller is in no server's count
         instance["prefill_tokens"] -= cached_tokens - call["cached_tokens"]
         instance["cached_tokens"] += cached_tokens - call["cached_tokens"]
         call["cached_tokens"] = cached_tokens

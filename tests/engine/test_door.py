@@ -7,7 +7,7 @@ import pytest
 
 from control.engine.door import Door
 from control.engine.record import drain_journal
-from control.engine.spare import LONG_CALLS, start_gateway
+from control.engine.spare import SIZES, start_gateway
 from control.engine.tickets import Identity, Order
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import (
@@ -141,7 +141,7 @@ def test_an_idle_workflow_is_closed_at_its_last_answer(scene: Scene) -> None:
 
 def test_a_workflow_outgrows_its_place_with_calls_open(scene: Scene) -> None:
     who = Identity("w", slo_s=60.0)
-    open_calls = [scene.enter(who)[0] for _ in range(LONG_CALLS + 9)]
+    open_calls = [scene.enter(who)[0] for _ in range(SIZES[1] + 9)]
     waiting = list(open_calls)
     while waiting:
         running = [uid for uid in waiting if scene.live.world.calls[scene.door.rows[uid]]["started_s"] >= 0]
@@ -152,7 +152,7 @@ def test_a_workflow_outgrows_its_place_with_calls_open(scene: Scene) -> None:
     scene.enter(who._replace(is_last=True))
     scene.finish(scene.live.counted[0])
     scene.drain()
-    assert scene.ended[0]["calls"] == LONG_CALLS + 10
+    assert scene.ended[0]["calls"] == SIZES[1] + 10
 
 
 def test_more_requests_than_spare_rows(scene: Scene) -> None:
@@ -295,3 +295,25 @@ def test_a_conversation_moves_its_kv_once_and_stays() -> None:
     scene.drain()
     scene.check_closed()
     assert scene.live.world.instances["cached_tokens"][1] > 7000
+
+
+def test_many_open_workflows_are_closed_sooner(scene: Scene) -> None:
+    for k in range(3000):
+        uid, _ = scene.enter(Identity(f"w{k}", slo_s=60.0))
+        scene.finish(uid)
+    scene.clock.now_s += 150.0
+    scene.door.close_idle(300.0)
+    scene.drain()
+    assert len(scene.live.flows) == 0
+    assert len(scene.ended) == 3000
+
+
+def test_the_copy_that_is_written_up_stays_as_it_is_while_requests_come(scene: Scene) -> None:
+    uid, _ = scene.enter(Identity("w", slo_s=60.0))
+    copied = scene.door.still()
+    more, _ = scene.enter(Identity("v", slo_s=60.0))
+    assert list(copied.flows) == ["w"]
+    assert copied.counted[0] == uid
+    scene.finish(uid)
+    scene.finish(more)
+    scene.door.close_idle(0.0)

@@ -7,6 +7,7 @@ from multidict import CIMultiDict
 
 from control.engine.tickets import Identity
 from control.gateway.identity import identity_of
+from control.gateway.openai import BadRequestError
 
 
 def who(headers: dict[str, str] | None = None, **body: Any) -> Identity:
@@ -51,8 +52,11 @@ def test_bodies_may_name_it_too() -> None:
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "1e308", "soon", ""])
-def test_a_deadline_that_is_none_counts_as_absent(given: str) -> None:
-    assert who({"x-headway-workflow": "w", "x-headway-slo-s": given}).slo_s is None
+def test_a_deadline_that_is_none_is_refused_in_our_own_header_and_passed_over_elsewhere(given: str) -> None:
+    with pytest.raises(BadRequestError, match="a number of seconds > 0 is accepted"):
+        who({"x-headway-workflow": "w", "x-headway-slo-s": given})
+    context = {"program_id": "p", "deadline_seconds": given}
+    assert who(vllm_xargs={"agentic_context": context}).slo_s is None
 
 
 @pytest.mark.parametrize("name", ["x-headway-ttft-ms", "x-llm-d-slo-ttft-ms", "x-slo-ttft-ms"])
