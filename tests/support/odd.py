@@ -11,10 +11,12 @@ Chat = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def odd_server(chat: Chat, role: str = "mixed", name: str = "odd") -> AsyncIterator[InstanceSpec]:
-    """An instance that is ready and answers chats with `chat`."""
+async def odd_server(
+    chat: Chat, role: str = "mixed", name: str = "odd", models: Chat | None = None
+) -> AsyncIterator[InstanceSpec]:
+    """An instance that is ready and answers chats with `chat`; `models`: how it lists its models, if oddly."""
 
-    async def models(request: web.Request) -> web.Response:
+    async def one_model(request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "mock", "max_model_len": 4096}]})
 
     async def one_token(request: web.Request) -> web.Response:
@@ -27,7 +29,7 @@ async def odd_server(chat: Chat, role: str = "mixed", name: str = "odd") -> Asyn
         return web.Response()
 
     app = web.Application()
-    app.router.add_get("/v1/models", models)
+    app.router.add_get("/v1/models", models or one_model)
     app.router.add_get("/health", health)
     app.router.add_post("/v1/completions", one_token)
     app.router.add_post("/v1/chat/completions", chat)
