@@ -153,7 +153,8 @@ class Door:
         with self.lock:
             self.move()
             now_s, world, orders = self.live.now_s, self.live.world, []
-            idle_s = max(LEAST_IDLE_S, idle_s * min(1.0, MANY_FLOWS / max(1, len(self.live.flows))))
+            if len(self.live.flows) > MANY_FLOWS:
+                idle_s = max(min(LEAST_IDLE_S, idle_s), idle_s * MANY_FLOWS / len(self.live.flows))
             for flow in list(self.live.flows.values()):
                 row = world.workflows[flow.row]
                 if row["open_calls"] == 0 and row["group_done_s"] <= now_s - idle_s:

@@ -11,7 +11,7 @@ from control.adapters.mock.settings import MockSettings
 from control.gateway import openai
 from control.gateway.openai import Stream, usage_of
 from tests.support.odd import odd_server, says
-from tests.support.stage import SPEC, play, staged
+from tests.support.stage import BODY, SPEC, play, staged
 
 FAST = MockSettings(ttft_ms=2.0, tpot_ms=1.0)
 
@@ -49,7 +49,7 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked() -> None:
             await stage.ready()
             host, port = stage.host.url.removeprefix("http://").split(":")
             reader, writer = await asyncio.open_connection(host, int(port))
-            body = orjson.dumps({"model": "mock", "messages": [], "max_tokens": 2, "ignore_eos": True})
+            body = orjson.dumps(BODY | {"max_tokens": 2})
             head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
             writer.write(head.encode() + b"Expect: 100-continue\r\n\r\n")
             async with asyncio.timeout(10.0):
