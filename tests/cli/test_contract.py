@@ -6,8 +6,10 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
+from numba.core.caching import _CacheLocator
 
 from control.tuning.warmup import is_all_warm
+from control.twin import kernel
 from tests.cli.conftest import Headway
 from tests.support.running import object_of
 
@@ -170,11 +172,11 @@ def test_warm_compiles_the_replay_too_and_says_that_it_does(
     headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cache that holds the twin alone is not warm: the command says that it compiles."""
-    kernels = tmp_path / "kernels"
-    kernels.mkdir()
-    monkeypatch.setattr("control.jit.cache_folder", lambda: kernels)
+    monkeypatch.setattr("control.jit.cache_folder", lambda: tmp_path / "kernels")
+    kernels = tmp_path / "kernels" / _CacheLocator.get_suitable_cache_subpath(kernel.__file__)  # this checkout's
+    kernels.mkdir(parents=True)
     monkeypatch.setattr("control.cli.precompile.cores", lambda: 1)
-    for name in ("phases.advance_meters-1.nbi", "kernel.advance-1.nbi"):
+    for name in ("phases.advance_meters-1.nbi", "kernel.advance-1.nbi", "acts.act-1.nbi"):
         assert headway("warm") == (0, ANY, "compiling the simulator (once; a minute or two) ...\n")
         (kernels / name).touch()
     (kernels / "artifact.replay-1.nbi").touch()
