@@ -1,6 +1,7 @@
 """Who is let in, and what those are told who are not."""
 
 import asyncio
+import logging
 from collections import Counter
 from dataclasses import replace
 
@@ -135,7 +136,14 @@ def test_headers_that_are_no_text_do_no_harm() -> None:
     play(scene)
 
 
-def test_a_defect_of_the_gateway_is_an_answer_and_a_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_of_the_gateway_is_an_answer_and_a_line(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logging.getLogger("headway.gateway")  # whatever tests before this one did to it
+    monkeypatch.setattr(log, "disabled", False)
+    monkeypatch.setattr(log, "handlers", [caplog.handler])
+    caplog.set_level(logging.INFO, "headway.gateway")
+
     async def scene() -> None:
         async with staged(FAST) as stage:
             await stage.ready()
