@@ -144,7 +144,7 @@ def test_an_engine_that_goes_is_told_within_five_seconds_and_its_return_shows_by
     engine.signal(signal.SIGKILL)
     engine.wait()
     expect(badge(shown)).to_have_attribute("data-kind", re.compile("down|red"), timeout=6_500)
-    assert health(url)["engine"] == "down"
+    until(lambda: health(url)["engine"] == "down", "the engine to be told down", 2.0)
     expect(shown.get_by_test_id("instance-h100-0")).to_be_visible()
     stopped = sim_time(shown)
     start("engine", "--db", db)
