@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from control.engine.state import Live
-from control.metrics.stages import OPEN
+from control.metrics.stages import UNDER_WAY
 from control.policy.codes import ACTIVE, BREAKS, CALL_STATES, COMPLETED, DECODE, DECODING, HELD, PREFILL, TRANSFER
 from control.policy.tables import Ints, Table
 from control.present.gantt import TURN
@@ -14,7 +14,6 @@ from control.present.gantt import TURN
 Row = dict[str, Any]
 MOST_ROWS = 120  # conversations listed
 MOST_TURNS = 8  # newest turns listed of each
-UNDER_WAY = (*OPEN, TRANSFER, HELD)
 
 
 class Talks(NamedTuple):

@@ -9,15 +9,13 @@ import numpy as np
 from control.engine.outcome import Outcome, applied, compare, value
 from control.engine.state import Live
 from control.errors import SettingError
-from control.metrics.stages import OPEN
-from control.policy.codes import ACTIVE, HELD, NEEDS, TRANSFER
+from control.metrics.stages import UNDER_WAY
+from control.policy.codes import ACTIVE, NEEDS
 from control.policy.rules import Conversations, check_conversations
 from control.twin.acts import cancel
 from control.twin.conversations import retry_held
 from control.twin.heap import schedule, unschedule
 from control.twin.world import World
-
-TURN = (*OPEN, TRANSFER, HELD)  # states of a call that is under way
 
 
 def retention_of(world: World) -> dict[str, Any]:
@@ -57,7 +55,7 @@ def words(settings: Mapping[str, Any]) -> str:
 def expire_anew(world: World) -> None:
     """Have the limit in force go for contexts that are idle already; one that is past it is dropped now."""
     clock, limit_s = world.clock[0], float(world.policy[0]["idle_ttl_s"])
-    turning = world.calls["stream_key"][np.isin(world.calls["state"], TURN)] - int(clock["n_shared"])
+    turning = world.calls["stream_key"][np.isin(world.calls["state"], UNDER_WAY)] - int(clock["n_shared"])
     for s in np.flatnonzero((world.pins["instance"] >= 0) & (world.pins["last_s"] >= 0.0)):
         unschedule(world.expiries, int(s))
         if limit_s < math.inf and s not in turning:

@@ -12,16 +12,16 @@ import numpy as np
 
 from control.engine.source import Source
 from control.engine.state import Live, at_given_cost
+from control.metrics.stages import UNDER_WAY
 from control.model.fleet import Fleet
 from control.model.templates import STEP_HISTORY, TEMPLATES
 from control.model.workload import Workload, empty_calls, empty_workflows
-from control.policy.codes import ACTIVE, CANCELLED, DECODE, DONE, HELD, PREFILL, TRANSFER, WAITING
+from control.policy.codes import ACTIVE, CANCELLED, DONE
 from control.twin.heap import schedule, unschedule
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
 from control.twin.world import World
 
-OPEN = (WAITING, HELD, TRANSFER, PREFILL, DECODE)  # states of a call that is under way
 LONE = 1024  # spare rows for lone requests
 LONG = 64  # spare rows for workflows that may go on, of the first size, at least
 SIZES = (8, 32, 128)  # calls of the places that are kept ready for those
@@ -166,7 +166,7 @@ def move_references(world: World, w: int, first: int, n: int, shift: int) -> Non
 def renumber(live: Live) -> dict[int, int]:
     """After all rows have moved: the row of each open call by its number; the flows are brought to theirs."""
     world = live.world
-    still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN))  # spare rows have small numbers as well
+    still_open = np.flatnonzero(np.isin(world.calls["state"], UNDER_WAY))  # spare rows have small numbers as well
     rows = np.flatnonzero(world.workflows["state"] == ACTIVE)
     active = dict(zip(world.workflows["id"][rows].tolist(), rows.tolist(), strict=True))
     room = np.bincount(world.calls["workflow"], minlength=len(world.workflows))

@@ -4,9 +4,9 @@ import copy
 
 import numpy as np
 
-from control.engine.spare import OPEN
 from control.engine.state import Live
 from control.engine.tickets import numbers
+from control.metrics.stages import UNDER_WAY
 from control.policy import codes
 from control.policy.codes import DECODE, PREFILL
 from control.twin.acts import NOTHING, act
@@ -33,7 +33,7 @@ def break_off(live: Live) -> None:
     """End the calls that an earlier process had: their clients' connections went with it."""
     world = live.world
     world.instances["remote"] = [spec.url is not None for spec in live.fleet.instances]
-    still_open = np.flatnonzero(np.isin(world.calls["state"], OPEN)).tolist()
+    still_open = np.flatnonzero(np.isin(world.calls["state"], UNDER_WAY)).tolist()
     for c in sorted(still_open, key=lambda c: is_at_server(world, c)):  # who waits first, or it would be sent
         if is_at_server(world, c):
             act(world, codes.ANSWERED, c, 0, numbers(codes.FAILED, codes.RESTARTED))

@@ -4,10 +4,11 @@ import numpy as np
 
 from control.metrics.ledger import CAUSES, TIMERS
 from control.metrics.slo import clocks_s
-from control.policy.codes import DECODE, PREFILL, WAITING
+from control.policy.codes import DECODE, HELD, PREFILL, TRANSFER, WAITING
 from control.policy.tables import Floats, Table
 
 OPEN = (WAITING, PREFILL, DECODE)
+UNDER_WAY = (*OPEN, TRANSFER, HELD)  # also on its way, or waiting for room
 
 
 def times_by(calls: Table, column: str, n: int) -> Floats:

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from control.metrics.stages import UNDER_WAY
 from control.model.fleet import Fleet, InstanceSpec
-from control.policy.codes import DECODE, HELD, IDLE, PREFILL, TRANSFER, WAITING
+from control.policy.codes import IDLE
 from control.twin.world import World
-
-OPEN = (WAITING, PREFILL, DECODE, TRANSFER, HELD)
 
 
 def unplugged(fleet: Fleet) -> Fleet:
@@ -31,7 +30,7 @@ def imagined(world: World) -> World:
     remote = world.instances["remote"] == 1
     if not remote.any():
         return world
-    is_open = np.isin(world.calls["state"], OPEN)
+    is_open = np.isin(world.calls["state"], UNDER_WAY)
     mean = np.rint(world.steps["mean_output"][world.calls["step"][is_open]]).astype(np.int64)
     lengths = np.maximum(mean, world.calls["emitted"][is_open] + 1)
     world.calls["output_tokens"][is_open] = lengths

@@ -7,10 +7,11 @@ from control.engine.history import History
 from control.engine.record import Most, rows_of, take
 from control.engine.spare import start_gateway
 from control.engine.tuner import Tuner
+from control.metrics.stages import UNDER_WAY
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import ACTIVE, COMPLETED
 from control.tuning.decide import TunerSettings
-from control.tuning.imagine import OPEN, imagined, unplugged
+from control.tuning.imagine import imagined, unplugged
 from control.twin.kernel import advance
 from control.twin.world import fork
 
@@ -56,12 +57,12 @@ def test_a_fork_of_real_servers_goes_on_in_the_twin() -> None:
     door.first_token(sent[0], 5)
     clock.now_s += 0.2
     copy = imagined(fork(door.live.world))
-    assert np.isin(copy.calls["state"], OPEN).sum() == 40
+    assert np.isin(copy.calls["state"], UNDER_WAY).sum() == 40
     assert advance(copy, 1e6) or True
-    assert not np.isin(copy.calls["state"], OPEN).any()
+    assert not np.isin(copy.calls["state"], UNDER_WAY).any()
     assert (copy.calls["state"] == COMPLETED).sum() == 40
     assert not (copy.workflows["state"] == ACTIVE).any()
-    assert np.isin(door.live.world.calls["state"], OPEN).sum() == 40  # the live one has not moved
+    assert np.isin(door.live.world.calls["state"], UNDER_WAY).sum() == 40  # the live one has not moved
     assert door.live.world.instances["remote"].all()
 
 
