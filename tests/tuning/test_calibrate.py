@@ -12,9 +12,9 @@ from control.model.calibrated import Calibrated, as_fields, as_profile
 from control.model.costs import cost_table
 from control.model.hardware import profile
 from control.model.measured import Iteration, Limits, Point, chunked
+from control.model.scaling import stretched
 from control.tuning.calibrate import calibrate
 from control.tuning.nnls import nnls
-from control.tuning.refine import LEAST, Observed, refine
 
 LIMITS = Limits("tiny", "0.19.0", 4096, 65_536, 16, 16, 512)
 A = 18.9, 0.78, 0.00193
@@ -135,36 +135,10 @@ def test_no_coefficient_is_negative() -> None:
     assert nnls(np.zeros((3, 2)), np.ones(3)) == pytest.approx([0.0, 0.0])
 
 
-def seen(prefill: float, decode: float, n: int) -> list[Observed]:
-    return [Observed(0.1, 0.1 * prefill, 0.02, 0.02 * decode)] * n
-
-
-def test_live_answers_scale_a_profile_by_their_median() -> None:
-    base = profile("H100", "Llama-3.1-8B")
-    outliers = [Observed(0.1, 50.0, 0.02, 9.0)] * 5
-    got = refine(base, seen(1.3, 0.9, 40) + outliers)
-    assert (got.prefill_scale, got.decode_scale) == (pytest.approx(1.3), pytest.approx(0.9))
-    assert got.drift_percent == pytest.approx(30.0)
-    plain, scaled = cost_table(base, 16, 512), cost_table(got.profile, 16, 512)
-    assert scaled.mix_ms[100] == pytest.approx(1.3 * plain.mix_ms[100])
-    assert scaled.decode_ms[0, 8] == pytest.approx(0.9 * plain.decode_ms[0, 8])
-
-
-def test_old_and_few_answers_do_not_count() -> None:
-    base = profile("H100", "Llama-3.1-8B")
-    assert refine(base, seen(2.0, 2.0, 50) + seen(1.1, 1.1, 200)).prefill_scale == pytest.approx(1.1)
-    few = refine(base, seen(2.0, 2.0, LEAST - 1))
-    assert (few.prefill_scale, few.decode_scale, few.drift_percent) == (1.0, 1.0, 0.0)
-    unknown = [replace_ttft(o) for o in seen(2.0, 1.2, 40)]
-    assert refine(base, unknown).prefill_samples == 0
-
-
-def replace_ttft(observed: Observed) -> Observed:
-    return observed._replace(ttft_s=float("nan"))
-
-
-def test_refining_leaves_the_rest_of_a_profile_alone() -> None:
+def test_other_times_leave_the_rest_of_a_profile_alone() -> None:
     base = profile("A40", "Qwen3-0.6B")
-    got = refine(base, seen(1.5, 1.5, 20)).profile
+    got = stretched(base, 1.5, 1.2)
     assert replace(got, decode=base.decode, mixed=base.mixed) == base
     assert got.mixed.base_ms == pytest.approx(1.5 * base.mixed.base_ms)
+    plain, scaled = cost_table(base, 16, 512), cost_table(got, 16, 512)
+    assert scaled.decode_ms[0, 8] == pytest.approx(1.2 * plain.decode_ms[0, 8])
