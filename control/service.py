@@ -1,5 +1,6 @@
 """The one process that owns the store's journal: engine and jobs composed, from lease to goodbye."""
 
+import gc
 import logging
 import os
 import signal
@@ -228,6 +229,8 @@ def drive(
         loop.event(kind, text)
     jobs = start_jobs(store, loop.consider_tuning)
     log.info("live: %s on %s, seed %d", source.name, fleet.name, source.seed)
+    gc.collect()
+    gc.freeze()  # a full collection looks through the compiler's objects for a third of a second, and all requests wait
     try:
         loop.run()
         if host is not None:

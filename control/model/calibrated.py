@@ -4,10 +4,14 @@ The file is JSON with `headway_profile` = 1. `decode` and `mixed` hold the coeff
 profile.py), host overhead included: an instance that runs on the file has none of its own. A curve is `[base_ms,
 slope_ms]` where it is a line, else `knots` and `ms`. Power that nobody measured comes from the catalogue where it knows
 the GPU; else it counts as 0 W, so such an instance takes no cap and adds nothing to the energy books.
+
+`fit.request_ms` is what a request costs its server outside the iterations (HTTP, tokenisation). It is no coefficient of
+theirs, but every call waits for it, so the Profile has it in the iterations that prefill: once a call, but once more for
+every further chunk of a prompt that takes several.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ from control.errors import CatalogueError
 from control.model.calibrated_fields import LABEL, Fields, curve_fields, read_curve
 from control.model.catalogue import Gpu, Model, catalogue
 from control.model.power import power_levels
-from control.model.profile import DecodeLine, MixedCost, PowerLevels, Profile
+from control.model.profile import Curve, DecodeLine, MixedCost, PowerLevels, Profile
 
 VERSION = 1
 UNKNOWN_POWER = PowerLevels(0.0, 0.0, 0.0, 0.0)
@@ -72,7 +76,8 @@ def read_profile(path: str) -> Calibrated:
 
 def _calibrated(fields: Fields) -> Calibrated:
     decode, mixed, engine = fields.table("decode"), fields.table("mixed"), fields.table("engine", {})
-    limits = fields.table("limits", {})
+    limits, fit = fields.table("limits", {}), fields.table("fit", {})
+    fit.number("request_ms", 0.0)
     return Calibrated(
         gpu=fields.text("gpu", LABEL),
         model=fields.text("model"),
@@ -84,7 +89,7 @@ def _calibrated(fields: Fields) -> Calibrated:
         mixed=_mixed(mixed),
         limits={name: limits.whole(name) for name in LIMITS if limits.raw.get(name) is not None},
         power=_power(fields),
-        fit=fields.table("fit", {}).raw,
+        fit=fit.raw,
         intervals=fields.table("intervals", {}).raw,
         notes=[str(note) for note in fields.raw.get("notes", [])],
     )
@@ -151,7 +156,7 @@ def as_profile(found: Calibrated, source: str) -> Profile:
         provenance="calibrated",
         source=source,
         decode=(found.decode,),
-        mixed=found.mixed,
+        mixed=_with_request(found),
         memory_gib=card.memory_gib if card and sizes else 0.0,  # unknown: the KV capacity must be given
         memory_share=book.scaling["memory_share"],
         reserved_gib=book.scaling["reserved_gib"],
@@ -163,6 +168,13 @@ def as_profile(found: Calibrated, source: str) -> Profile:
         kv_link_gb_s=card.kv_link_gb_s if card else 1.0,
         kv_link_ms=book.scaling["kv_link_ms"],
     )
+
+
+def _with_request(found: Calibrated) -> MixedCost:
+    """Iterations that prefill with what a request costs outside of them."""
+    ms, curve = float(found.fit.get("request_ms") or 0.0), found.mixed.tokens
+    assert curve is not None
+    return replace(found.mixed, tokens=Curve(curve.x, tuple(y + ms for y in curve.y)))
 
 
 def _longest(found: Calibrated, sizes: Model | None) -> int:

@@ -62,6 +62,12 @@ def test_a_fleet_takes_from_the_file_what_it_does_not_say(tmp_path: Path) -> Non
     assert table.mix_ms[100] == pytest.approx(68.0)
 
 
+def test_what_a_request_costs_outside_the_iterations_comes_with_its_prefill() -> None:
+    table = cost_table(as_profile(replace(SMALL, fit={"request_ms": 7.0}), "test"), 8, 512)
+    assert table.mix_ms[100] == pytest.approx(68.0 + 7.0)
+    assert table.decode_ms[0, 4] == pytest.approx(30.0)
+
+
 def test_a_gpu_of_unknown_power_counts_nothing_and_takes_no_cap(tmp_path: Path) -> None:
     costs = as_profile(SMALL, "test")
     table = cost_table(costs, 8, 512)
