@@ -11,7 +11,7 @@ every further chunk of a prompt that takes several.
 """
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +174,7 @@ def _with_request(found: Calibrated) -> MixedCost:
     """Iterations that prefill with what a request costs outside of them."""
     ms, curve = float(found.fit.get("request_ms") or 0.0), found.mixed.tokens
     assert curve is not None
-    return replace(found.mixed, tokens=Curve(curve.x, tuple(y + ms for y in curve.y)))
+    return found.mixed._replace(tokens=Curve(curve.x, tuple(y + ms for y in curve.y)))
 
 
 def _longest(found: Calibrated, sizes: Model | None) -> int:
