@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from control.engine.caps import Switch, caps_of, live_costs, with_caps, with_scales
+from control.twin.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
 from control.engine.state import Flow, Live

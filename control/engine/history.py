@@ -34,6 +34,7 @@ class History:
         self.ended: deque[Episode] = deque(maxlen=KEPT_EPISODES)
         self.latencies: deque[tuple[float, float]] = deque(maxlen=KEPT_EPISODES)  # arrival, latency of done ones, s
         self.states: deque[tuple[World, Ints]] = deque(maxlen=KEPT_STATES)
+        self.began_s: float | None = None  # what arrived before is not on record, simulated s
         self.held: tuple[World, Ints] | None = None  # kept however old: the last change of alpha is judged from it
 
     def note(self, ended: EndedWorkflows, now_s: float) -> None:
@@ -52,6 +53,7 @@ class History:
     def keep_state(self, live: Live) -> None:
         """Keep the state of the world as it is now, if the last one kept is old enough; the journal is drained."""
         last_s = clock_s(self.states[-1]) if self.states else -STATE_EVERY_S
+        self.began_s = live.now_s if self.began_s is None else self.began_s
         if live.now_s - last_s >= STATE_EVERY_S:
             bare = live.world._replace(journal=live.world.journal[:0])  # drained, and as large as the calls
             self.states.append((fork(bare), live.streams.copy()))

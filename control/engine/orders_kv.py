@@ -9,12 +9,10 @@ import numpy as np
 from control.engine.outcome import Outcome, applied, compare, value
 from control.engine.state import Live
 from control.errors import SettingError
-from control.metrics.stages import UNDER_WAY
 from control.policy.codes import ACTIVE, NEEDS
 from control.policy.rules import Conversations, check_conversations
 from control.twin.acts import cancel
-from control.twin.conversations import retry_held
-from control.twin.heap import schedule, unschedule
+from control.twin.idle import retain
 from control.twin.world import World
 
 
@@ -38,10 +36,7 @@ def set_retention(live: Live, command: Mapping[str, Any]) -> Outcome:
     if not isinstance(ttl_s, int | float) or isinstance(ttl_s, bool):
         raise SettingError(f"idle_ttl_s = {ttl_s!r:.80}: expected a number of seconds > 0, or null for no limit")
     check_conversations(Conversations(need=new["need"], idle_ttl_s=ttl_s))
-    live.world.policy[0]["need"] = NEEDS.index(new["need"])
-    live.world.policy[0]["idle_ttl_s"] = ttl_s
-    expire_anew(live.world)
-    retry_held(live.world)
+    retain(live.world, new)
     text = f"retention {words(old)} → {words(new)}"
     return applied("kv_retention", text, {"retention": old}, {"retention": new})
 
@@ -50,17 +45,6 @@ def words(settings: Mapping[str, Any]) -> str:
     """The settings for the audit."""
     ttl_s = settings["idle_ttl_s"]
     return f"{settings['need']} need, {'no idle limit' if ttl_s is None else f'idle up to {ttl_s:g} s'}"
-
-
-def expire_anew(world: World) -> None:
-    """Have the limit in force go for contexts that are idle already; one that is past it is dropped now."""
-    clock, limit_s = world.clock[0], float(world.policy[0]["idle_ttl_s"])
-    turning = world.calls["stream_key"][np.isin(world.calls["state"], UNDER_WAY)] - int(clock["n_shared"])
-    for s in np.flatnonzero((world.pins["instance"] >= 0) & (world.pins["last_s"] >= 0.0)):
-        unschedule(world.expiries, int(s))
-        if limit_s < math.inf and s not in turning:
-            due_s = float(world.pins[s]["last_s"]) + limit_s
-            schedule(world.expiries, int(s), max(due_s, float(clock["now_s"])))
 
 
 def cancel_workflow(live: Live, command: Mapping[str, Any]) -> Outcome:

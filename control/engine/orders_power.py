@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from control.engine.caps import Cap, caps_of
+from control.twin.caps import Cap, caps_of
 from control.engine.outcome import Outcome, applied, compare, value
 from control.engine.state import Live, set_caps
 from control.errors import SettingError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from control.engine.books import Books
-from control.engine.caps import Cap, Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
+from control.twin.caps import Cap, Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
 from control.engine.rolling import Rolling
 from control.engine.source import Source, after
 from control.model.fleet import Fleet

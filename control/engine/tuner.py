@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from control.engine.caps import at_cost
+from control.twin.caps import at_cost
 from control.engine.history import History, Recorded
 from control.engine.state import Live
 from control.policy.codes import ACTIVE, UP

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from control.engine import checkpoint, view
-from control.engine.caps import caps_of
+from control.twin.caps import caps_of
 from control.engine.detail import detail
 from control.engine.orders import Outcome, obey
 from control.engine.source import Source

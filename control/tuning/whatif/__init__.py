@@ -1,0 +1,1 @@
+"""What if: forks of the live state, run ahead under other settings."""

@@ -1,0 +1,157 @@
+"""All settings of a fork, over all seeds, the most wanted first; what is there is told as it comes."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from control.errors import HeadwayError
+from control.policy.tables import Floats
+from control.tuning.whatif.apply import commands_of
+from control.tuning.whatif.fork import Base, Fork, own_future, resampled
+from control.tuning.whatif.run import FIGURES, LINES, Ahead, run_ahead, times_ahead_s
+from control.tuning.whatif.spec import RESAMPLED, Setting, Spec
+
+Row = dict[str, Any]
+BAND = (10.0, 90.0)  # percentiles over seeds
+WORKERS = 2
+LEAST_THROUGHPUT = 0.95  # a setting that completes less than this share of what is completed now is not the best
+SIGNIFICANT = 12  # digits kept of what is told
+
+
+class Lab:
+    """One fork under evaluation."""
+
+    def __init__(self, given: Fork, spec: Spec) -> None:
+        self.given, self.spec = given, spec
+        self.bases: dict[tuple[float, float], list[Base]] = {}
+        self.p95_s: dict[int, Floats] = {}  # of settings that are done, by seed
+        self.begun_s, self.first_s, self.cpu_s = time.perf_counter(), 0.0, 0.0
+        self.events = 0
+
+    def evaluate(self, tell: Callable[[Row], None], should_stop: Callable[[], bool] = lambda: False) -> Row:
+        """Run every setting; `tell` is given the result so far after each. The last result is returned."""
+        done: list[Row] = []
+        with ThreadPoolExecutor(WORKERS, thread_name_prefix="whatif") as pool:
+            for index, setting in enumerate(self.spec.settings):
+                if should_stop():
+                    return self.result(done, "failed", "stopped: another fork was asked for")
+                done.append(self.setting(index, setting, pool))
+                self.first_s = self.first_s or time.perf_counter() - self.begun_s
+                if len(done) < len(self.spec.settings):
+                    tell(self.result(done, "running"))
+        return self.result(done, "done")
+
+    def setting(self, index: int, setting: Setting, pool: ThreadPoolExecutor) -> Row:
+        """One setting over all seeds."""
+        head: Row = {"index": index, "name": setting.name}
+        try:
+            bases = self.bases_for(setting)
+            runs = list(pool.map(lambda base: self.timed(base, setting), bases))
+        except HeadwayError as error:
+            return head | {"problem": str(error)}
+        self.p95_s[index] = np.array([run.figures[FIGURES.index("p95_s")] for run in runs])
+        self.events += sum(run.events for run in runs)
+        commands, why_not = commands_of(setting, self.given.fleet)
+        return head | {
+            "problem": None,
+            "figures": figures_of(runs),
+            "lines": lines_of(runs),
+            "applicable": not why_not,
+            "why_not": why_not,
+            "commands": [list(command) for command in commands],
+        }
+
+    def timed(self, base: Base, setting: Setting) -> Ahead:
+        """One run; its CPU time is counted."""
+        cpu_s = time.thread_time()
+        ahead = run_ahead(self.given, base, setting, self.spec.horizon_s)
+        self.cpu_s += time.thread_time() - cpu_s
+        return ahead
+
+    def bases_for(self, setting: Setting) -> list[Base]:
+        """The fork with its work, a base a seed; settings of equal load share them."""
+        key = (setting.load, setting.slo_scale)
+        if key not in self.bases:
+            cpu_s = time.thread_time()
+            if self.spec.arrivals == RESAMPLED:
+                seeds = range(self.spec.seeds)
+                self.bases[key] = [resampled(self.given, seed, *key, self.spec.horizon_s) for seed in seeds]
+            else:
+                self.bases[key] = [own_future(self.given, *key)]
+            self.cpu_s += time.thread_time() - cpu_s
+        return self.bases[key]
+
+    def result(self, done: list[Row], state: str, reason: str | None = None) -> Row:
+        """What is there so far."""
+        return {
+            "state": state,
+            "reason": reason,
+            "progress": len(done) / len(self.spec.settings),
+            "wall_s": time.perf_counter() - self.begun_s,
+            "cpu_s": self.cpu_s,
+            "first_s": self.first_s,
+            "events": self.events,
+            "times_s": times_ahead_s(self.spec.horizon_s).tolist(),
+            "settings": list(done),
+            "best": self.best(done),
+            "guard": None,
+        }
+
+    def best(self, done: Sequence[Row]) -> int:
+        """The setting of the lowest mean P95 that beats the first one by more than chance, else the first one.
+
+        Beyond chance: the band of the gain over seeds, pair by pair, lies above zero. A setting that completes clearly
+        less than the first one is no candidate: what never ends has no latency.
+        """
+        first = self.p95_s.get(0)
+        if first is None or not done or done[0].get("problem"):
+            return 0
+        floor = LEAST_THROUGHPUT * (done[0]["figures"]["throughput_wps"]["mean"] or 0.0)
+        best, lowest = 0, float(np.mean(first))
+        for row in done[1:]:
+            p95_s = self.p95_s.get(row["index"])
+            if p95_s is None or (row["figures"]["throughput_wps"]["mean"] or 0.0) < floor:
+                continue
+            gain_low = banded(1.0 - p95_s / first)[0]
+            if gain_low > 0.0 and float(np.mean(p95_s)) < lowest:
+                best, lowest = row["index"], float(np.mean(p95_s))
+        return best
+
+
+def figures_of(runs: Sequence[Ahead]) -> Row:
+    """Each figure with its mean and band over the runs."""
+    values = np.stack([run.figures for run in runs])
+    return {name: spread(values[:, k]) for k, name in enumerate(FIGURES)}
+
+
+def lines_of(runs: Sequence[Ahead]) -> Row:
+    """Each line with its mean and band over the runs, point by point."""
+    values = np.stack([run.lines for run in runs])  # [runs, LINES, STEPS]
+    told: Row = {}
+    for k, name in enumerate(LINES):
+        points = [spread(values[:, k, point]) for point in range(values.shape[2])]
+        told[name] = {part: [point[part] for point in points] for part in ("mean", "low", "high")}
+    return told
+
+
+def spread(values: Floats) -> dict[str, float | None]:
+    """Mean and band of what was measured; None where nothing was."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return {"mean": None, "low": None, "high": None}
+    low, high = banded(known)
+    return {"mean": rounded(float(known.mean())), "low": rounded(low), "high": rounded(high)}
+
+
+def banded(values: Floats) -> tuple[float, float]:
+    """Where one more draw would lie in 80 of 100 cases, as far as so few draws can tell (Weibull's plotting position)."""
+    low, high = np.percentile(values, BAND, method="weibull")
+    return float(low), float(high)
+
+
+def rounded(value: float) -> float:
+    """The value with SIGNIFICANT digits."""
+    return float(f"{value:.{SIGNIFICANT}g}")

@@ -1,0 +1,133 @@
+"""One run ahead: what an operator would see over the next minutes, and what it comes to."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from control.metrics.energy import context_tokens
+from control.metrics.latency import mean, percentile, ttfets_s, ttfts_s
+from control.metrics.slo import overdue_s
+from control.policy.codes import ACTIVE, BROKEN, DONE, REFUSED
+from control.policy.tables import Floats, Table
+from control.tuning.whatif.apply import Course, put_in_force
+from control.tuning.whatif.fork import Base, Fork
+from control.tuning.whatif.spec import Setting
+from control.twin.observe import VIEW, view_all
+from control.twin.world import World, fork
+
+STEPS = 30  # points of a line
+LINES = ("p95_s", "slo_debt_s", "queued", "power_w")
+FIGURES = (
+    *("p50_s", "p95_s", "mean_s", "slo_attainment", "slo_debt_s", "throughput_wps"),
+    *("ttft_p95_s", "ttfet_p95_s", "tokens_per_joule", "power_w", "refused"),
+)
+
+
+class Ahead(NamedTuple):
+    """What came of one run."""
+
+    lines: Floats  # [LINES, STEPS]; nan where there is nothing to show
+    figures: Floats  # [FIGURES]; nan where nothing was measured
+    events: int
+
+
+def times_ahead_s(horizon_s: float) -> Floats:
+    """When a line has its points, s after the fork [STEPS]."""
+    return np.linspace(horizon_s / STEPS, horizon_s, STEPS)
+
+
+def run_ahead(given: Fork, base: Base, setting: Setting, horizon_s: float) -> Ahead:
+    """The fork with `base`'s work, run ahead under a setting. Releases the GIL while the world moves.
+
+    Raises:
+        SettingError: the setting cannot be put in force on this fleet.
+    """
+    course = Course(fork(base.world), given.fleet, list(given.switches))
+    put_in_force(course, setting, given.form)
+    begun = begin(course.world, given.now_s)
+    lines: Floats = np.full((len(LINES), STEPS), np.nan)
+    for k, time_s in enumerate(times_ahead_s(horizon_s)):
+        course.run_to(given.now_s + time_s)
+        lines[1:, k] = look(course.world, course.now_s)
+    ended = ended_rows(course.world, given.now_s)
+    lines[0] = p95_line(given, ended, times_ahead_s(horizon_s))
+    events = int(course.world.clock[0]["events"] - base.world.clock[0]["events"])
+    return Ahead(lines, figures(course.world, ended, begun, given.now_s, horizon_s), events)
+
+
+class Begun(NamedTuple):
+    """Totals at the fork."""
+
+    energy_j: float
+
+
+def views_of(world: World, at_s: float) -> Table:
+    """One VIEW row per instance."""
+    views = np.zeros(len(world.instances), VIEW)
+    view_all(world, at_s, views)
+    return views
+
+
+def begin(world: World, now_s: float) -> Begun:
+    """The totals that figures count from."""
+    return Begun(float(views_of(world, now_s)["energy_j"].sum()))
+
+
+def look(world: World, now_s: float) -> tuple[float, float, float]:
+    """SLO debt of active workflows (s), waiting calls, and W of the fleet, at a moment."""
+    debt_s = float(overdue_s(world.workflows, now_s).sum())
+    return debt_s, float(world.instances["n_waiting"].sum()), float(views_of(world, now_s)["power_w"].sum())
+
+
+def ended_rows(world: World, since_s: float) -> Table:
+    """Workflows that have ended since."""
+    rows = world.workflows
+    ended: Table = rows[np.isin(rows["state"], (DONE, BROKEN)) & (rows["finished_s"] > since_s)]
+    return ended
+
+
+def p95_line(given: Fork, ended: Table, times_s: Floats) -> Floats:
+    """P95 latency (s) of what ran to its end in the last window, at each of `times_s` after the fork [STEPS]."""
+    done = ended[ended["state"] == DONE]
+    past = given.recent[given.recent[:, 3] > 0.0] if len(given.recent) else np.zeros((0, 4))
+    at_s = np.concatenate([past[:, 0], done["finished_s"]])
+    latency_s = np.concatenate([past[:, 1], done["finished_s"] - done["arrival_s"]])
+    line: Floats = np.full(len(times_s), np.nan)
+    for k, time_s in enumerate(given.now_s + times_s):
+        seen = latency_s[(at_s > time_s - given.window_s) & (at_s <= time_s)]
+        if len(seen):
+            line[k] = np.percentile(seen, 95)
+    return line
+
+
+def figures(world: World, ended: Table, begun: Begun, since_s: float, horizon_s: float) -> Floats:
+    """What the horizon came to, in the order of FIGURES."""
+    now_s = since_s + horizon_s
+    done = ended[ended["state"] == DONE]
+    latencies_s = done["finished_s"] - done["arrival_s"]
+    met = int((latencies_s <= done["slo_s"]).sum())
+    calls = world.calls[world.calls["finished_s"] > since_s]
+    first = world.calls[(world.calls["first_token_s"] > since_s) & (world.calls["finished_s"] > since_s)]
+    joules = float(views_of(world, now_s)["energy_j"].sum()) - begun.energy_j
+    debt_s = float(np.maximum(0.0, latencies_s - done["slo_s"]).sum() + overdue_s(world.workflows, now_s).sum())
+    told = (
+        percentile(latencies_s, 50),
+        percentile(latencies_s, 95),
+        mean(latencies_s),
+        met / len(ended) if len(ended) else None,
+        debt_s,
+        len(done) / horizon_s,
+        percentile(ttfts_s(first), 95),
+        percentile(ttfets_of(world, since_s), 95),
+        context_tokens(calls) / joules if joules > 0.0 else None,
+        joules / horizon_s,
+        float((calls["state"] == REFUSED).sum()),
+    )
+    return np.array([np.nan if value is None else value for value in told])
+
+
+def ttfets_of(world: World, since_s: float) -> Floats:
+    """TTFET (s) of the workflows that ran to their end since."""
+    late = world.workflows.copy()
+    late["state"][late["finished_s"] <= since_s] = ACTIVE  # those that ended before do not count
+    return ttfets_s(late, world.calls)
