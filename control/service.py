@@ -239,6 +239,7 @@ def drive(
         loop.record()
     finally:
         loop.tuner.close()
+        loop.forks.close()
         jobs.shutdown(wait=True)
 
 

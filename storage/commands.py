@@ -5,6 +5,7 @@ value fits the fleet (does the instance exist, was the expected old value still 
 say; here only the shape and the fixed bounds are checked.
 """
 
+import json
 import math
 import time
 from collections.abc import Callable
@@ -25,6 +26,8 @@ MODES = ("off", "suggest", "auto")
 MAX_NAME = 200
 #: Bounds of a power cap, W per GPU; caps set at once; longest time an idle context is kept, s.
 MAX_CAP_W, MAX_CAPS, MAX_IDLE_S = 10_000, 4096, 1e9
+#: Longest spec of a fork, characters of JSON; policies that run in the shadow at once.
+MAX_SPEC, MAX_SHADOWS = 50_000, 3
 
 
 def submit(
@@ -143,6 +146,18 @@ def _retention(what: str, value: Any) -> dict[str, Any]:
     return {"need": _name(f"{what}, need", value["need"]), "idle_ttl_s": kept}
 
 
+def _spec(what: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(json.dumps(value)) > MAX_SPEC:
+        raise SettingError(f"{what}: {value!r:.60} does not fit; accepted: what is asked of a fork, as an object")
+    return value
+
+
+def _policies(what: str, value: Any) -> list[str]:
+    if not isinstance(value, list) or len(value) > MAX_SHADOWS:
+        raise SettingError(f"{what}: {value!r:.60} does not fit; accepted: a list of at most {MAX_SHADOWS} policies")
+    return [_name(what, name) for name in value]
+
+
 def _number(what: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise SettingError(f"{what}: {value!r:.60} is no number of a workflow; accepted: a whole number >= 0")
@@ -170,6 +185,10 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "power_caps": {"caps": _caps},
     "retention": {"retention": _retention},
     "cancel": {"workflow": _number},
+    "whatif": {"spec": _spec},
+    "apply_whatif": {"run": _number, "setting": _number, "guard_minutes": _within(0, 60)},
+    "end_guard": {},
+    "shadows": {"policies": _policies},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

@@ -199,6 +199,14 @@ class Run(_Base, table=True):
     result: Any = _json_column()
 
 
+class Fork(_Base, table=True):
+    """What a what-if ran on, as a file; of the newest runs only."""
+
+    run_id: int | None = Field(default=None, sa_column=Column(BIG, primary_key=True, autoincrement=False))
+    created_at: float
+    payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
 class Meta(_Base, table=True):
     """Facts of the store itself, as text."""
 
@@ -213,6 +221,7 @@ def _core(model: type[SQLModel]) -> Table:
 LEASE, COMMAND, SNAPSHOT, SAMPLE = _core(Lease), _core(Command), _core(Snapshot), _core(Sample)
 DECISION, WORKFLOW, EVENT = _core(Decision), _core(Workflow), _core(Event)
 CHECKPOINT, DETAIL, RUN, META = _core(Checkpoint), _core(Detail), _core(Run), _core(Meta)
+FORK = _core(Fork)
 
 #: The measured columns of a sample, in the order readers give them.
 MEASURES = (

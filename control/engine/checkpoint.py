@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import orjson
 
-from control.twin.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
 from control.engine.state import Flow, Live
@@ -17,10 +16,12 @@ from control.model.fleet import Fleet
 from control.policy import contexts, tables
 from control.policy.contexts import JOURNAL
 from control.tuning.decide import Memory
+from control.tuning.whatif.promise import Guard
+from control.twin.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.twin.heap import Heap
 from control.twin.world import World
 
-VERSION = 8
+VERSION = 9
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
@@ -60,6 +61,7 @@ def save(live: Live) -> bytes:
         "totals": [rolling.completed, rolling.failed, rolling.refused, rolling.context],
         "window_s": rolling.window_s,
         "tuner": asdict(live.tuner),
+        "guard": None if live.guard is None else asdict(live.guard),
         "caps": caps_of(live.fleet),
         "switches": [list(switch) for switch in live.switches],
         "broken": list(live.broken.items()),
@@ -135,7 +137,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
     live.flows = {key: Flow(n, rows[n], 0, session) for key, n, session in head["flows"] if n in rows}
     live.counted = list(head["counted"])
     live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
-    live.tuner = Memory.of(head["tuner"])
+    live.tuner, live.guard = Memory.of(head["tuner"]), Guard.of(head["guard"])
     live.rolling = load_rolling(head)
     live.books.restore({name: arrays[f"books.{name}"] for name in BOOKS})
     return live

@@ -53,7 +53,7 @@ def fork_of_then(live: Live, history: History, spec: Spec) -> Fork:
     world = bare(world)
     world.policy[:] = recorded.state.policy
     advance(world, then_s)
-    streams = np.arange(world.slots.shape[1], dtype=np.int64)
+    streams = np.arange(len(world.pins), dtype=np.int64)
     futures = {1.0: (fork(world), streams)} if spec.arrivals == OWN else {}
     return about(live, history, spec, world, streams, futures, ended_by(history, then_s, live.rolling.window_s))
 
@@ -78,8 +78,8 @@ def about(
     arrivals = arrivals_between(live, history, since_s, now_s)
     if spec.arrivals != OWN and (len(arrivals) < LEAST_ARRIVALS or not history.ended):
         raise SettingError(
-            f"{len(arrivals)} workflows arrived in the last {now_s - since_s:.0f} s and {len(history.ended)} have ended: "
-            f"too few to draw from; wait a little"
+            f"{len(arrivals)} workflows arrived in the last {now_s - since_s:.0f} s, {len(history.ended)} have ended: "
+            "too few to draw from; wait a little"
         )
     kinds, tenants, steps = (tuple(part) for part in live.names)
     return Fork(

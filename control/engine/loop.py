@@ -21,8 +21,11 @@ from control.engine import checkpoint, view
 from control.engine.detail import detail
 from control.engine.door import Door
 from control.engine.history import History
+from control.engine.lab import KINDS as FORKS
+from control.engine.lab import Forks
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
+from control.engine.past import past_lines
 from control.engine.pending import Pending
 from control.engine.record import Most, Taken, most_left, rows_of, take
 from control.engine.refine import EVERY_S, refine
@@ -55,6 +58,7 @@ class Loop:
     pending: Pending = field(default_factory=Pending)
     history: History = field(default_factory=History)
     tuner: Tuner = field(default_factory=lambda: Tuner(TunerSettings()))
+    forks: Forks = field(default_factory=Forks)
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
@@ -96,7 +100,9 @@ class Loop:
             for command in commands_now:
                 self.obey(command)
             self.tune()
+            self.look_after_forks()
         self.write_up()
+        self.forks.record(self.store, time.time(), self.past)
 
     @property
     def guard(self) -> AbstractContextManager[Any]:
@@ -153,6 +159,22 @@ class Loop:
             decisions, workflows = rows_of(self.live, self.backlog.popleft(), self.history, most)
             self.pending.decisions += decisions
             self.pending.workflows += workflows
+
+    def look_after_forks(self) -> None:
+        """Judge the setting that is under watch."""
+        ended = self.forks.watch(self.live, self.store, self.tell)
+        if ended is not None:
+            self.event(*ended)
+
+    def tell(self, outcome: Outcome) -> None:
+        """Note what was applied otherwise than by a command of its own."""
+        if outcome.event is not None:
+            self.event(**outcome.event)
+        self.note()
+
+    def past(self) -> dict[str, Any]:
+        """The live lines up to now, for a fork to continue."""
+        return past_lines(self.store, self.live)
 
     def consider_tuning(self) -> None:
         """Have the next tick ask whether a tuning run is due. May be called from another thread."""
@@ -229,7 +251,10 @@ class Loop:
 
     def obey(self, command: dict[str, Any]) -> None:
         """Apply or refuse one command; its effect and its outcome are committed together."""
-        outcome: Outcome = obey(self.live, command)
+        if command["kind"] in FORKS:
+            outcome = self.forks.obey(self.live, self.history, self.store, command, self.tell)
+        else:
+            outcome = obey(self.live, command)
         state = "applied" if outcome.applied else "refused"
         self.pending.outcomes.append({"id": command["id"], "state": state, "reason": outcome.reason})
         if outcome.event is not None:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from control.twin.caps import Cap, caps_of
 from control.engine.outcome import Outcome, applied, compare, value
 from control.engine.state import Live, set_caps
 from control.errors import SettingError
 from control.model.fleet import InstanceSpec, profile_of
 from control.model.power import cap_bounds
 from control.policy.codes import ROLES
+from control.twin.caps import Cap, caps_of
 
 ALL = "all"
 NO_CAP = "no cap"

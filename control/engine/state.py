@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from control.engine.books import Books
-from control.twin.caps import Cap, Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
 from control.engine.rolling import Rolling
 from control.engine.source import Source, after
 from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.tables import Ints, Table
 from control.tuning.decide import SUGGEST, Memory
+from control.tuning.whatif.promise import Guard
+from control.twin.caps import Cap, Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
 from control.twin.kernel import advance
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
@@ -52,6 +53,7 @@ class Live:
     load_scale: float = 1.0
     tuning_mode: str = SUGGEST
     pinned: bool = False  # an operator set alpha: the tuner leaves it alone until it is released
+    guard: Guard | None = None  # a setting that was applied from a what-if, under watch
     tune_wanted: bool = False  # an operator asked for a run
     rolling: Rolling = field(default_factory=Rolling)
     tuner: Memory = field(default_factory=Memory)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from control.twin.caps import at_cost
 from control.engine.history import History, Recorded
 from control.engine.state import Live
 from control.policy.codes import ACTIVE, UP
@@ -29,6 +28,7 @@ from control.tuning.episodes import Names
 from control.tuning.imagine import imagined
 from control.tuning.offline import TUNABLE
 from control.tuning.replay import Found, Past, Review
+from control.twin.caps import at_cost
 from control.twin.world import World, fork
 
 Row = dict[str, Any]

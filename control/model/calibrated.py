@@ -6,8 +6,8 @@ slope_ms]` where it is a line, else `knots` and `ms`. Power that nobody measured
 the GPU; else it counts as 0 W, so such an instance takes no cap and adds nothing to the energy books.
 
 `fit.request_ms` is what a request costs its server outside the iterations (HTTP, tokenisation). It is no coefficient of
-theirs, but every call waits for it, so the Profile has it in the iterations that prefill: once a call, but once more for
-every further chunk of a prompt that takes several.
+theirs, but every call waits for it, so the Profile has it in the iterations that prefill: once a call, but once more
+for every further chunk of a prompt that takes several.
 """
 
 import json

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from control.engine import checkpoint, view
-from control.twin.caps import caps_of
 from control.engine.detail import detail
 from control.engine.orders import Outcome, obey
 from control.engine.source import Source
@@ -14,6 +13,7 @@ from control.engine.state import take_in
 from control.model.fleet import load_fleet
 from control.policy.codes import DECODING, IDLE
 from control.present.wording import inverse
+from control.twin.caps import caps_of
 from control.twin.world import fork
 from control.workload.scenarios import scenario
 from tests.support.live import Driven, check_live, started

@@ -63,7 +63,9 @@ def put_in_force(course: Course, setting: Setting, form: str) -> None:
     Raises:
         SettingError: an instance is not there or not in a state for it, a cap is out of bounds.
     """
-    for change in sorted(setting.changes, key=lambda change: change.deed != "add"):  # new ones first: caps may name them
+    for change in sorted(
+        setting.changes, key=lambda change: change.deed != "add"
+    ):  # new ones first: caps may name them
         DEEDS[change.deed](course, change)
     if setting.policy is not None:
         codes = policy_codes(setting.policy, form)

@@ -74,7 +74,9 @@ def load_fork(blob: bytes, where: str) -> tuple[Fork, Spec, dict[str, Any], dict
     except SettingError as error:
         raise InputError(f"{where}: {error}") from error
     except UNREADABLE as error:
-        raise InputError(f"{where}: no fork that can be read ({type(error).__name__}): expected a file from Export") from error
+        raise InputError(
+            f"{where}: no fork that can be read ({type(error).__name__}): expected a file from Export"
+        ) from error
 
 
 def fork_of(arrays: Any, head: dict[str, Any]) -> Fork:
