@@ -147,7 +147,7 @@ def spread(values: Floats) -> dict[str, float | None]:
 
 
 def banded(values: Floats) -> tuple[float, float]:
-    """Where one more draw would lie in 80 of 100 cases, as far as so few draws can tell (Weibull's plotting position)."""
+    """Where one more draw would lie in 80 of 100 cases, as far as so few can tell (Weibull's plotting position)."""
     low, high = np.percentile(values, BAND, method="weibull")
     return float(low), float(high)
 
