@@ -70,3 +70,40 @@ def show_tuning_speed(result: dict[str, Any]) -> None:
             ["while it runs", *(number(busy[key], "ms") for key in ("median", "p99", "most"))],
         ]
     )
+
+
+FORK_WORDS = {"fork_s": "copy", "first_curve_s": "first curve", "all_s": "all curves", "cpu_s": "CPU"}
+
+
+@bench.command("fork")
+@click.option("--instances", type=int, default=8, show_default=True, help="8 or a multiple.")
+@click.option("--settings", type=int, default=11, show_default=True, help="Values of alpha.")
+@click.option("--seeds", type=int, default=8, show_default=True, help="Draws of what may arrive.")
+@click.option("--minutes", type=float, default=5.0, show_default=True, help="Ahead, simulated.")
+@click.option("--runs", type=int, default=5, show_default=True, help="Forks; medians are printed.")
+@as_json
+def bench_fork(instances: int, settings: int, seeds: int, minutes: float, runs: int, json_out: bool) -> None:
+    """From the live state to the first curve of a what-if, and to all of them."""
+    from control.config import within
+    from control.engine.fork_speed import measure_fork
+
+    within("--instances", instances, 8, 1024)
+    within("--settings", settings, 2, 40)
+    within("--seeds", seeds, 1, 32)
+    within("--minutes", minutes, 1, 30)
+    within("--runs", runs, 1, 100)
+    say_if_cold()
+    answer(measure_fork(instances, settings, seeds, minutes, runs), json_out, show_fork_speed)
+
+
+def show_fork_speed(result: dict[str, Any]) -> None:
+    """The same for a person."""
+    rows = [["fork", "value"]]
+    for name, words in (
+        ("fork_s", "copy"),
+        ("first_curve_s", "first curve"),
+        ("all_s", "all curves"),
+        ("cpu_s", "CPU"),
+    ):
+        rows.append([words, number(result[name], "s")])
+    print_table(rows)

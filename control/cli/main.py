@@ -15,6 +15,7 @@ COMMANDS = {
     "sim": ("control.cli.sim", "sim"),
     "compare": ("control.cli.sim", "compare"),
     "tune": ("control.cli.tune", "tune"),
+    "whatif": ("control.cli.whatif", "whatif"),
     "rehearse": ("control.cli.rehearse", "rehearse"),
     "runs": ("control.cli.runs", "runs"),
     "trace": ("control.cli.trace", "trace"),

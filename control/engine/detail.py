@@ -7,6 +7,7 @@ import numpy as np
 
 from control.engine.conversations import conversations, talks_of
 from control.engine.energy import energy
+from control.engine.forecast import forecasts
 from control.engine.occupancy import occupancy, pinned_blocks
 from control.engine.state import Live
 from control.engine.view import read_views
@@ -38,6 +39,7 @@ def detail(live: Live, tuning: Row) -> Row:
         "conversations": conversations(live, talks),
         "kv": occupancy(live, talks, views, pinned_blocks(world, views)),
         "power": energy(live, views),
+        "forecasts": forecasts(live),
     }
 
 

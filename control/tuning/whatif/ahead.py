@@ -12,7 +12,8 @@ import numpy as np
 
 from control.model.workload import Workload
 from control.policy.tables import Floats
-from control.tuning.episodes import Arrival, Episode, assemble, contents_by_kind
+from control.tuning.episodes import Arrival, Episode
+from control.tuning.whatif.deck import Deck, dealt
 
 if TYPE_CHECKING:
     from control.tuning.whatif.fork import Fork
@@ -20,22 +21,17 @@ if TYPE_CHECKING:
 MOST_AHEAD = 200_000  # workflows
 
 
-def arrivals_ahead(given: "Fork", rng: np.random.Generator, load: float, horizon_s: float) -> Workload:
-    """Workflows that arrive within `horizon_s` after the fork, `load` times as thick as they came."""
-    known = [arrival for arrival in given.arrivals if arrival.kind in kinds_of(given.contents)]
+def arrivals_ahead(given: "Fork", deck: Deck, rng: np.random.Generator, load: float, horizon_s: float) -> Workload:
+    """Workflows that arrive within `horizon_s` after the fork, `load` times as thick as they came.
+
+    A kind of which nothing has ended yet is left out: what it is made of is not known.
+    """
+    known = [arrival for arrival in given.arrivals if arrival.kind in deck.by_kind]
     times_s = times_ahead(known, given.since_s, given.now_s, rng, load, horizon_s)
     drawn = [known[k] for k in rng.integers(0, max(1, len(known)), len(times_s))]
-    by_kind = contents_by_kind(given.contents)
-    chosen = [
-        given.contents[by_kind[a.kind][int(u * len(by_kind[a.kind]))]]
-        for a, u in zip(drawn, rng.random(len(drawn)), strict=True)
-    ]
-    return with_draws(assemble(drawn, times_s, chosen, given.names), rng)
-
-
-def kinds_of(contents: Sequence[Episode]) -> set[int]:
-    """Kinds of workflow that have ended before: of others nothing is known."""
-    return {content.kind for content in contents}
+    shares = rng.random(len(drawn)).tolist()
+    picked = [deck.by_kind[a.kind][int(u * len(deck.by_kind[a.kind]))] for a, u in zip(drawn, shares, strict=True)]
+    return with_draws(dealt(deck, drawn, times_s, np.array(picked, np.int64), given.names), rng)
 
 
 def times_ahead(

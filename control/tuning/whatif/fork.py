@@ -11,7 +11,8 @@ from control.policy.codes import FUTURE
 from control.policy.tables import Floats, Ints, Table
 from control.tuning.episodes import Arrival, Episode, Names
 from control.tuning.whatif.ahead import arrivals_ahead
-from control.tuning.whatif.unknown import draw_unknown, lengths_by_step
+from control.tuning.whatif.deck import Deck
+from control.tuning.whatif.unknown import draw_unknown
 from control.twin.caps import Switch
 from control.twin.repack import repack
 from control.twin.world import World, fork
@@ -48,16 +49,16 @@ class Base(NamedTuple):
     streams: Ints
 
 
-def resampled(given: Fork, seed: int, load: float, slo_scale: float, horizon_s: float) -> Base:
+def resampled(given: Fork, deck: Deck, seed: int, load: float, slo_scale: float, horizon_s: float) -> Base:
     """The fork with one draw of what may arrive, and of how long what is under way may still be.
 
     The same seed draws the same for every setting: common random numbers.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-    work = arrivals_ahead(given, rng, load, horizon_s)
+    work = arrivals_ahead(given, deck, rng, load, horizon_s)
     work.workflows["slo_s"] *= slo_scale
     base = with_work(given, work)
-    draw_unknown(base.world, lengths_by_step(given.contents, len(given.names.steps)), rng)
+    draw_unknown(base.world, deck.lengths, rng)
     return base
 
 

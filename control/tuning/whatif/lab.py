@@ -10,6 +10,7 @@ import numpy as np
 from control.errors import HeadwayError
 from control.policy.tables import Floats
 from control.tuning.whatif.apply import commands_of
+from control.tuning.whatif.deck import deck_of
 from control.tuning.whatif.fork import Base, Fork, own_future, resampled
 from control.tuning.whatif.run import FIGURES, LINES, Ahead, run_ahead, times_ahead_s
 from control.tuning.whatif.spec import RESAMPLED, Setting, Spec
@@ -26,6 +27,7 @@ class Lab:
 
     def __init__(self, given: Fork, spec: Spec) -> None:
         self.given, self.spec = given, spec
+        self.deck = deck_of(given.contents, len(given.names.steps))
         self.bases: dict[tuple[float, float], list[Base]] = {}
         self.p95_s: dict[int, Floats] = {}  # of settings that are done, by seed
         self.begun_s, self.first_s, self.cpu_s = time.perf_counter(), 0.0, 0.0
@@ -78,7 +80,7 @@ class Lab:
             cpu_s = time.thread_time()
             if self.spec.arrivals == RESAMPLED:
                 seeds = range(self.spec.seeds)
-                self.bases[key] = [resampled(self.given, seed, *key, self.spec.horizon_s) for seed in seeds]
+                self.bases[key] = [resampled(self.given, self.deck, seed, *key, self.spec.horizon_s) for seed in seeds]
             else:
                 self.bases[key] = [own_future(self.given, *key)]
             self.cpu_s += time.thread_time() - cpu_s
@@ -130,11 +132,20 @@ def figures_of(runs: Sequence[Ahead]) -> Row:
 def lines_of(runs: Sequence[Ahead]) -> Row:
     """Each line with its mean and band over the runs, point by point."""
     values = np.stack([run.lines for run in runs])  # [runs, LINES, STEPS]
+    known = np.asarray(~np.isnan(values).any(axis=0))
+    filled = np.where(known, values, 0.0)
+    low, high = np.percentile(filled, BAND, axis=0, method="weibull")
+    parts = {"mean": filled.mean(axis=0), "low": low, "high": high}
     told: Row = {}
     for k, name in enumerate(LINES):
-        points = [spread(values[:, k, point]) for point in range(values.shape[2])]
-        told[name] = {part: [point[part] for point in points] for part in ("mean", "low", "high")}
+        told[name] = {part: column(points[k], known[k]) for part, points in parts.items()}
     return told
+
+
+def column(points: Floats, known: Any) -> list[float | None]:
+    """Points of a line as they are told; None where nothing was measured in some run."""
+    pairs = zip(points.tolist(), known.tolist(), strict=True)
+    return [rounded(value) if is_known else None for value, is_known in pairs]
 
 
 def spread(values: Floats) -> dict[str, float | None]:
