@@ -240,6 +240,7 @@ def drive(
     finally:
         loop.tuner.close()
         loop.forks.close()
+        loop.shadows.close()
         jobs.shutdown(wait=True)
 
 

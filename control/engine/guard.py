@@ -15,6 +15,7 @@ from control.twin.caps import caps_of
 Row = dict[str, Any]
 Command = tuple[str, Row]
 TOLERANCE_S = 1e-9
+EARLY = 0.25  # share of a guard's time in which it only watches
 
 
 def promise(result: Mapping[str, Any], setting: Mapping[str, Any], minutes: float) -> tuple[float, float]:
@@ -73,7 +74,7 @@ def is_replaced(live: Live, guard: Guard) -> bool:
 def verdict(live: Live, guard: Guard) -> tuple[str, float | None, str]:
     """State of the guard now, the realised P95 (s) and why.
 
-    Judged at the end of its time; before that only where P95 lies beyond the band by more than the band is wide.
+    Judged at the end of its time; from a quarter of it on where P95 lies beyond the band by more than its width.
     """
     realised_s = live.rolling.percentile_s(95)
     if is_replaced(live, guard):
@@ -84,4 +85,5 @@ def verdict(live: Live, guard: Guard) -> tuple[str, float | None, str]:
     said = f"P95 {realised_s:.1f} s, promised {guard.low_s:.1f} to {guard.high_s:.1f} s"
     if live.now_s >= guard.until_s:
         return (ROLLED_BACK if realised_s > guard.high_s else KEPT), realised_s, said
-    return (ROLLED_BACK if realised_s > far_s else WATCHING), realised_s, said
+    is_early = live.now_s < guard.made_s + EARLY * (guard.until_s - guard.made_s)
+    return (ROLLED_BACK if realised_s > far_s and not is_early else WATCHING), realised_s, said

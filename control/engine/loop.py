@@ -29,6 +29,7 @@ from control.engine.past import past_lines
 from control.engine.pending import Pending
 from control.engine.record import Most, Taken, most_left, rows_of, take
 from control.engine.refine import EVERY_S, refine
+from control.engine.shadows import Shadows
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
@@ -59,6 +60,7 @@ class Loop:
     history: History = field(default_factory=History)
     tuner: Tuner = field(default_factory=lambda: Tuner(TunerSettings()))
     forks: Forks = field(default_factory=Forks)
+    shadows: Shadows = field(default_factory=Shadows)
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
@@ -103,6 +105,7 @@ class Loop:
             self.look_after_forks()
         self.write_up()
         self.forks.record(self.store, time.time(), self.past)
+        self.shadows.follow(self.live.now_s)
 
     @property
     def guard(self) -> AbstractContextManager[Any]:
@@ -253,8 +256,12 @@ class Loop:
         """Apply or refuse one command; its effect and its outcome are committed together."""
         if command["kind"] in FORKS:
             outcome = self.forks.obey(self.live, self.history, self.store, command, self.tell)
+        elif command["kind"] == "shadows":
+            outcome = self.shadows.obey(self.live, command)
         else:
             outcome = obey(self.live, command)
+            if outcome.applied:
+                self.shadows.mirror(command, self.live.now_s)
         state = "applied" if outcome.applied else "refused"
         self.pending.outcomes.append({"id": command["id"], "state": state, "reason": outcome.reason})
         if outcome.event is not None:
@@ -301,7 +308,7 @@ class Loop:
             told = len(self.backlog)
         self.write_up(told)
         waiting, self.pending = self.pending, Pending()
-        payload = view.snapshot(live, at, engine, self.tick_ms)
+        payload = view.snapshot(live, at, engine, self.tick_ms) | {"shadows": self.shadows.told}
         self.history.keep_state(live)
         batch = Batch(
             at=at,

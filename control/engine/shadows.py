@@ -12,7 +12,7 @@ from typing import Any
 
 from control.engine.books import Books
 from control.engine.orders import obey
-from control.engine.outcome import Outcome
+from control.engine.outcome import Outcome, value
 from control.engine.record import Most, rows_of, take
 from control.engine.rolling import Meter
 from control.engine.state import Live, move, take_windows
@@ -38,6 +38,13 @@ class Shadows:
         self.commands: deque[tuple[float, Mapping[str, Any]]] = deque()
         self.future: Future[None] | None = None
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="shadows")
+
+    def obey(self, live: Live, command: Mapping[str, Any]) -> Outcome:
+        """The command that chooses the shadows; the live journal must be drained."""
+        try:
+            return self.choose(live, list(value(command, "policies")))
+        except SettingError as error:
+            return Outcome(False, str(error))
 
     def choose(self, live: Live, names: Sequence[str]) -> Outcome:
         """Begin shadows of these policies from the live state as it is now; none: end them all.
