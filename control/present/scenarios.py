@@ -26,7 +26,7 @@ class Card(NamedTuple):
     name: str
     title: str
     text: str
-    facts: str  # fleet, policy and length
+    facts: str  # name, fleet, policy and length
     is_running: bool
 
 
@@ -46,8 +46,8 @@ def cards(now: Scenario | None) -> list[Card]:
 
 
 def facts(known: Scenario) -> str:
-    """Fleet, policy at the start, and how long the story takes in simulated time."""
-    return f"{known.fleet} · {known.policy} · {known.length_s / 60.0:g} min simulated"
+    """Name, fleet, policy at the start, and how long the story takes in simulated time."""
+    return f"{known.name} · {known.fleet} · {known.policy} · {known.length_s / 60.0:g} min simulated"
 
 
 def why_not(snapshot: Mapping[str, Any]) -> str:
