@@ -4,8 +4,9 @@ import pytest
 
 from control.workload.scenarios import scenario_names
 from storage import commands
+from tests.support import details
 from tests.support.pages import at, texts
-from tests.support.snapshots import StandInEngine
+from tests.support.snapshots import StandInEngine, instance
 
 
 def test_an_empty_store_says_how_to_start(url: str) -> None:
@@ -68,3 +69,19 @@ def test_real_servers_and_traces_cannot_be_replaced(engine: StandInEngine, chang
     app = at("scenarios")
     assert says in texts(app)
     assert app.button(key="start-burst").disabled
+
+
+@pytest.mark.parametrize("page", ["fleet", "queues", "conversations", "kv", "power", "debt", "tuning", "servers"])
+def test_a_page_in_view_survives_the_change_to_another_fleet(engine: StandInEngine, page: str) -> None:
+    engine.tick()
+    app = at(page)
+    for box in app.selectbox:
+        if box.key in ("instance_name", "cap_target"):
+            box.select(box.options[-1])
+    app.run()
+    other = [instance(f"a40-{k}", "A40", 300.0) for k in (0, 1)]
+    assert engine.detail is not None
+    engine.detail["power"] = details.power([details.meter("a40-0"), details.meter("a40-1")])
+    engine.tick(scenario="power-cap", fleet_name="conserve-a40", instances=other, policy="conserve")
+    app.run()
+    assert not app.exception

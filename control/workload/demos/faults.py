@@ -54,13 +54,13 @@ FAULTS = (
         "hexgen-homo",
         "A GPU turns slow without failing",
         "Text-to-SQL goes round robin over four equal A100. After two minutes one of them takes four times as long "
-        "for everything; from 360 s on calls are dispatched by estimated time.",
+        "for everything; from 300 s on calls are dispatched by estimated time.",
         rate=0.1,
         agent_share=0.0,
         policy="rr-fcfs",
         script=(
             Act(120.0, "slow", {"instance": "a100-0", "factor": 4.0}, "an A100 runs at a quarter of its speed"),
-            Act(360.0, "policy", {"policy": "hexgen"}, "calls are dispatched by estimated time"),
+            Act(300.0, "policy", {"policy": "hexgen"}, "calls are dispatched by estimated time"),
         ),
         story=(
             Step("Four equal GPUs", "Each gets as many calls, and that is fair. Note P95.", "fleet"),
@@ -72,10 +72,10 @@ FAULTS = (
             ),
             Step(
                 "Dispatch by time",
-                "hexgen weighs what each GPU would take now: a100-0 gets less, and workflows are in time again. Set "
-                "rr-fcfs to see the difference.",
+                "hexgen weighs what each GPU would take now: a100-0 gets less, and P50 comes down. What waited for it "
+                "ends late. Set rr-fcfs again to see the difference.",
                 "fleet",
-                360.0,
+                300.0,
             ),
         ),
     ),
