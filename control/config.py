@@ -6,6 +6,7 @@ from control.errors import SettingError
 
 SPEED_BOUNDS = (0.1, 60.0)
 LOAD_BOUNDS = (0.0, 3.0)
+SLOW_BOUNDS = (0.25, 20.0)  # factor on the times of an instance
 
 
 @dataclass(frozen=True)

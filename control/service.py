@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from control.config import EngineSettings, GatewaySettings
-from control.engine import checkpoint
+from control.engine import beside, checkpoint
 from control.engine.checkpoint import StaleCheckpointError
 from control.engine.door import Door
 from control.engine.jobs import start_jobs
@@ -228,7 +228,7 @@ def drive(
     for kind, text in events:
         loop.event(kind, text)
     jobs = start_jobs(store, loop.consider_tuning)
-    log.info("live: %s on %s, seed %d", source.name, fleet.name, source.seed)
+    log.info("live: %s on %s, seed %d", live.source.name, live.fleet.name, live.source.seed)
     gc.collect()
     gc.freeze()  # a full collection looks through the compiler's objects for a third of a second, and all requests wait
     try:
@@ -239,8 +239,7 @@ def drive(
         loop.record()
     finally:
         loop.tuner.close()
-        loop.forks.close()
-        loop.shadows.close()
+        beside.end(loop)
         jobs.shutdown(wait=True)
 
 
@@ -264,7 +263,7 @@ def restored(
     try:
         if fresh:
             raise StaleCheckpointError("a fresh start was asked for")
-        live = checkpoint.load(blob, fleet, source)
+        live = checkpoint.load(blob, *checkpoint.chosen(blob, fleet, source))
         gap_s = max(0.0, time.time() - at)
         return live, [("engine_recovered", f"engine went on after {gap_s:.0f} s down")], []
     except StaleCheckpointError as error:

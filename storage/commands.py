@@ -44,7 +44,8 @@ def submit(
     load_scale {"load_scale": 0..3}; step {"step_s": above 0, to 3600 simulated s}; drain, undrain, kill,
     revive {"instance": name}; power_cap {"tier": tier, all or an instance, "cap_w": W per GPU or None};
     power_caps {"caps": {instance: W per GPU or None}}; retention {"retention": {"need": observed or oracle,
-    "idle_ttl_s": s or None}}; cancel {"workflow": number};
+    "idle_ttl_s": s or None}}; cancel {"workflow": number}; slow {"instance": name, "factor": 0.25..20 on its times};
+    scenario {"scenario": name, "seed": number};
     tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
     {}. `expected` is the old value the author saw: the engine refuses the command if it has changed since.
     `undo_of` is the id of the command this one takes back.
@@ -158,10 +159,15 @@ def _policies(what: str, value: Any) -> list[str]:
     return [_name(what, name) for name in value]
 
 
-def _number(what: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-        raise SettingError(f"{what}: {value!r:.60} is no number of a workflow; accepted: a whole number >= 0")
-    return value
+def _whole(noun: str) -> Callable[[str, Any], int]:
+    """A check that a value is a whole number >= 0; `noun` says of what."""
+
+    def check(what: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+            raise SettingError(f"{what}: {value!r:.60} is no {noun}; accepted: a whole number >= 0")
+        return value
+
+    return check
 
 
 _INSTANCE: dict[str, Callable[[str, Any], Any]] = {"instance": _name}
@@ -184,11 +190,13 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "power_cap": {"tier": _name, "cap_w": _cap},
     "power_caps": {"caps": _caps},
     "retention": {"retention": _retention},
-    "cancel": {"workflow": _number},
     "whatif": {"spec": _spec},
-    "apply_whatif": {"run": _number, "setting": _number, "guard_minutes": _within(0, 60)},
+    "apply_whatif": {"run": _whole("number of a run"), "setting": _whole("setting"), "guard_minutes": _within(0, 60)},
     "end_guard": {},
     "shadows": {"policies": _policies},
+    "cancel": {"workflow": _whole("number of a workflow")},
+    "slow": {"instance": _name, "factor": _within(0.25, 20)},
+    "scenario": {"scenario": _name, "seed": _whole("seed")},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

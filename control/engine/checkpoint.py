@@ -3,6 +3,7 @@
 import io
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, astuple
 from typing import Any
 
@@ -11,15 +12,19 @@ import orjson
 
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
-from control.engine.state import Flow, Live
-from control.model.fleet import Fleet
+from control.engine.state import Flow, Live, origin_of
+from control.errors import HeadwayError
+from control.model.fleet import Fleet, load_fleet
 from control.policy import contexts, tables
+from control.policy.codes import ACTIVE
 from control.policy.contexts import JOURNAL
+from control.policy.tables import Table
 from control.tuning.decide import Memory
 from control.tuning.whatif.promise import Guard
 from control.twin.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.twin.heap import Heap
 from control.twin.world import World
+from control.workload.scenarios import scenario
 
 VERSION = 9
 DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
@@ -67,6 +72,7 @@ def save(live: Live) -> bytes:
         "broken": list(live.broken.items()),
         "flows": [[key, flow.number, flow.session] for key, flow in live.flows.items()],
         "counted": live.counted,
+        "begun_as": live.begun_as,
         "scales": [[spec.prefill_scale, spec.decode_scale] for spec in live.fleet.instances],
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
@@ -94,6 +100,21 @@ def load(blob: bytes, fleet: Fleet, source: Source) -> Live:
         return load_live(arrays, head, fleet, source)
     except UNREADABLE as error:
         raise StaleCheckpointError(f"the saved state is unreadable: {type(error).__name__}") from error
+
+
+def chosen(blob: bytes, fleet: Fleet, source: Source) -> tuple[Fleet, Source]:
+    """The fleet and source to go on with: those of the scenario that was chosen since the engine was started as now.
+
+    Where none was, or the engine was started with others than now, the given ones.
+    """
+    try:
+        head = opened(blob)[1]
+        if head.get("begun_as") != origin_of(fleet, source):
+            return fleet, source
+        mix = scenario(head["source"])
+        return load_fleet(mix.fleet), Source(mix.name, head["seed"], scenario=mix)
+    except (HeadwayError, *UNREADABLE):
+        return fleet, source
 
 
 def opened(blob: bytes) -> tuple[Any, dict[str, Any]]:
@@ -135,7 +156,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
     live.fleet, live.switches, live.broken = capped, switches, dict(head["broken"])
     rows = {int(row["id"]): w for w, row in enumerate(live.world.workflows) if row["open_end"] == 1}
     live.flows = {key: Flow(n, rows[n], 0, session) for key, n, session in head["flows"] if n in rows}
-    live.counted = list(head["counted"])
+    live.counted, live.begun_as = list(head["counted"]), head.get("begun_as")
     live.tuning_mode, live.pinned = head["tuning_mode"], head["pinned"]
     live.tuner, live.guard = Memory.of(head["tuner"]), Guard.of(head["guard"])
     live.rolling = load_rolling(head)
@@ -203,14 +224,17 @@ def unfinished(blob: bytes) -> list[dict[str, Any]]:
     try:
         arrays, head = opened(blob)
         workflows, now_s = arrays["workflows"], float(arrays["clock"]["now_s"][0])
-        kinds, tenants = head["names"][0], head["names"][1]
-        active = workflows[workflows["state"] == 1]
-        return [lost_row(row, kinds, tenants, now_s) for row in active]
+        return lost_rows(workflows, head["names"], now_s)
     except UNREADABLE:
         return []
 
 
-def lost_row(row: Any, kinds: list[str], tenants: list[str], now_s: float) -> dict[str, Any]:
+def lost_rows(workflows: Table, names: Sequence[Sequence[str]], now_s: float) -> list[dict[str, Any]]:
+    """The workflows in flight at `now_s` as rows of the store; `names`: kinds, tenants and more."""
+    return [lost_row(row, names[0], names[1], now_s) for row in workflows[workflows["state"] == ACTIVE]]
+
+
+def lost_row(row: Any, kinds: Sequence[str], tenants: Sequence[str], now_s: float) -> dict[str, Any]:
     """A workflow that was in flight at `now_s` as a row of the store."""
     return {
         "id": int(row["id"]),

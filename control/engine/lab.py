@@ -83,8 +83,7 @@ class Forks:
         """Fork now."""
         spec = read_spec(raw)
         given = fork_of(live, history, spec)
-        for job in self.jobs:
-            job.stop = True
+        self.stop()
         params = {
             "spec": spec.as_dict(),
             "sim_s": given.now_s,
@@ -192,10 +191,14 @@ class Forks:
         """Whether a fork is under way."""
         return bool(self.jobs)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Have a fork under way end after the setting it is at."""
         for job in self.jobs:
             job.stop = True
+
+    def close(self) -> None:
+        """The same, and take no more."""
+        self.stop()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 

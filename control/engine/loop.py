@@ -17,24 +17,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from control.config import EngineSettings
-from control.engine import checkpoint, view
+from control.engine import beside, checkpoint, view
 from control.engine.detail import detail
 from control.engine.door import Door
+from control.engine.followup import settle, take_up
 from control.engine.history import History
-from control.engine.lab import KINDS as FORKS
 from control.engine.lab import Forks
-from control.engine.orders import obey
-from control.engine.outcome import Outcome
-from control.engine.past import past_lines
 from control.engine.pending import Pending
 from control.engine.record import Most, Taken, most_left, rows_of, take
 from control.engine.refine import EVERY_S, refine
+from control.engine.restart import succeed
+from control.engine.script import due, next_act_s, perform
 from control.engine.shadows import Shadows
 from control.engine.state import Live, move, take_windows
-from control.engine.tuner import Ended, Tuner
+from control.engine.tuner import Tuner
 from control.errors import StoreBusyError
-from control.tuning.decide import Judged, TunerSettings
-from storage import commands, runs
+from control.tuning.decide import TunerSettings
+from storage import commands
 from storage.journal import Batch, Journal
 from storage.open import Store
 
@@ -70,6 +69,10 @@ class Loop:
     door: Door | None = None  # requests come in through it, from another thread
 
     def __post_init__(self) -> None:
+        """Set up the live state."""
+        self.cover_window()
+
+    def cover_window(self) -> None:
         """Have the live figures cover the window that was asked for."""
         self.live.rolling.window_s = self.live.books.window_s = self.settings.window_s
 
@@ -102,10 +105,9 @@ class Loop:
             for command in commands_now:
                 self.obey(command)
             self.tune()
-            self.look_after_forks()
+            beside.judge_fork(self)
         self.write_up()
-        self.forks.record(self.store, time.time(), self.past)
-        self.shadows.follow(self.live.now_s)
+        beside.go_on(self)
 
     @property
     def guard(self) -> AbstractContextManager[Any]:
@@ -131,13 +133,22 @@ class Loop:
         """
         end_s, begun_s = self.live.now_s + seconds, time.monotonic()
         while self.live.now_s < end_s:
-            until_s = min(end_s, self.live.now_s + CHUNK_S)
+            before_s = self.live.now_s
+            until_s = min(end_s, before_s + CHUNK_S, next_act_s(self.live))
             take_windows(self.live, until_s)
             while not move(self.live, until_s):
                 self.note()
             self.note()
+            self.play(before_s)
             if time.monotonic() - begun_s >= most_work_s:
                 return
+
+    def play(self, since_s: float) -> None:
+        """Obey what the scenario does by itself and has become due after `since_s`, simulated s."""
+        for act in due(self.live, since_s):
+            self.event(**perform(self.live, act))
+            self.note()
+            self.shadows.mirror({"kind": act.kind, "payload": dict(act.payload)}, self.live.now_s)
 
     def note(self) -> None:
         """Take over what the world's journal holds."""
@@ -163,22 +174,6 @@ class Loop:
             self.pending.decisions += decisions
             self.pending.workflows += workflows
 
-    def look_after_forks(self) -> None:
-        """Judge the setting that is under watch."""
-        ended = self.forks.watch(self.live, self.store, self.tell)
-        if ended is not None:
-            self.event(*ended)
-
-    def tell(self, outcome: Outcome) -> None:
-        """Note what was applied otherwise than by a command of its own."""
-        if outcome.event is not None:
-            self.event(**outcome.event)
-        self.note()
-
-    def past(self) -> dict[str, Any]:
-        """The live lines up to now, for a fork to continue."""
-        return past_lines(self.store, self.live)
-
     def consider_tuning(self) -> None:
         """Have the next tick ask whether a tuning run is due. May be called from another thread."""
         self.may_tune = True
@@ -201,41 +196,10 @@ class Loop:
         """Take up a tuning run that has ended; judge the last change once its window is over."""
         ended = self.tuner.poll(self.live)
         if ended is not None:
-            self.take_up(ended)
+            take_up(self, ended)
         judged = self.tuner.judge(self.live, self.history)
         if judged is not None:
-            self.settle(judged)
-
-    def take_up(self, ended: Ended) -> None:
-        """Store a tuning run with the twin runs behind its prediction, and set the alpha it chose."""
-        about = {key: ended.params[key] for key in ("policy", "sim_s", "window_s")}
-        predicted, unchanged = ended.found.predicted, ended.found.unchanged
-        ids = {"predicted_run": runs.save(self.store, "prediction", about | {"alpha": predicted["alpha"]}, predicted)}
-        ids["unchanged_run"] = ids["predicted_run"]
-        if unchanged is not predicted:
-            ids["unchanged_run"] = runs.save(self.store, "prediction", about | {"alpha": unchanged["alpha"]}, unchanged)
-        run = runs.save(self.store, "tune", ended.params, ended.result | ids)
-        self.live.tuner.last_run = run
-        if ended.set_alpha is None:
-            self.event("tuning", f"tuning: {ended.result['reason']}", new=ended.result["alpha"])
-            return
-        high_s = ended.result["predicted_high_s"]
-        self.tuner.applied(self.live, self.history, run, ended.set_alpha, high_s)
-        self.set_alpha(ended.set_alpha, f"tuning: {ended.result['reason']}")
-
-    def settle(self, judged: Judged) -> None:
-        """Write down what came of a tuned alpha; go back to the one before where it broke its promise."""
-        promise, realised_s, review, back = judged
-        found = runs.get(self.store, promise.run_id)
-        if found is not None:
-            came: dict[str, Any] = {"realised_p95_s": realised_s, "realised_until_sim_s": self.live.now_s}
-            came |= {"outcome": judged.outcome, "review": None if review is None else review._asdict()}
-            came |= {"decision": "rolled_back"} if back else {}
-            runs.update(self.store, promise.run_id, found["result"] | came)
-        if back:
-            self.set_alpha(promise.before, f"rolled back: {judged.outcome}")
-        elif review is not None:
-            self.event("tuning", f"tuning: {judged.outcome}")
+            settle(self, judged)
 
     def set_alpha(self, alpha: float, why: str) -> None:
         """Set alpha by the tuner's own hand."""
@@ -254,19 +218,14 @@ class Loop:
 
     def obey(self, command: dict[str, Any]) -> None:
         """Apply or refuse one command; its effect and its outcome are committed together."""
-        if command["kind"] in FORKS:
-            outcome = self.forks.obey(self.live, self.history, self.store, command, self.tell)
-        elif command["kind"] == "shadows":
-            outcome = self.shadows.obey(self.live, command)
-        else:
-            outcome = obey(self.live, command)
-            if outcome.applied:
-                self.shadows.mirror(command, self.live.now_s)
+        outcome = beside.outcome_of(self, command)
         state = "applied" if outcome.applied else "refused"
         self.pending.outcomes.append({"id": command["id"], "state": state, "reason": outcome.reason})
         if outcome.event is not None:
             self.event(**outcome.event, command_id=command["id"])
         self.note()
+        if outcome.successor is not None:
+            succeed(self, outcome.successor)
         if outcome.step_s > 0.0:
             self.advance(outcome.step_s)
 

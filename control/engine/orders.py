@@ -6,6 +6,8 @@ from typing import Any
 from control.config import LOAD_BOUNDS, SPEED_BOUNDS
 from control.engine.orders_kv import cancel_workflow, set_retention
 from control.engine.orders_power import set_power_cap, set_power_caps
+from control.engine.orders_scenario import begin_scenario
+from control.engine.orders_speed import set_slow
 from control.engine.outcome import Outcome, applied, compare, instance_row, number, value
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
@@ -186,6 +188,8 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "power_caps": set_power_caps,
     "retention": set_retention,
     "cancel": cancel_workflow,
+    "slow": set_slow,
+    "scenario": begin_scenario,
 }
-SIMULATED_ONLY = ("pause", "resume", "speed", "step", "load_scale")
+SIMULATED_ONLY = ("pause", "resume", "speed", "step", "load_scale", "scenario")
 KNOWN_POLICIES = tuple(POLICIES)

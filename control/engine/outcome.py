@@ -18,6 +18,7 @@ class Outcome:
     reason: str  # why it was refused; "" when applied
     event: dict[str, Any] | None = None
     step_s: float = 0.0  # simulated s the engine is asked to move while paused
+    successor: Live | None = None  # what the engine is asked to go on with instead
 
 
 def value(command: Mapping[str, Any], key: str) -> Any:

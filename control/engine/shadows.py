@@ -60,8 +60,7 @@ class Shadows:
             raise SettingError(f"policies: {len(wanted)} named: at most {MOST} run in the shadow")
         if wanted and live.source.is_gateway:
             raise SettingError("shadows: what a client would have sent under another policy is not known")
-        self.wait()
-        self.commands.clear()
+        self.end()
         self.lives = [shadow_of(live, name) for name in wanted]
         self.told = [figures(one) for one in self.lives] or None
         text = f"shadow policies: {', '.join(wanted)}" if wanted else "shadow policies ended"
@@ -98,6 +97,12 @@ class Shadows:
         if self.future is not None:
             self.future.result()
         self.future = None
+
+    def end(self) -> None:
+        """Forget them all."""
+        self.wait()
+        self.commands.clear()
+        self.lives, self.told = [], None
 
     def close(self) -> None:
         """End with what is under way."""

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from control.model.workload import Workload
+from control.policy.rules import USUAL, Conversations
 from control.workload.build import part
-from control.workload.scenarios import Scenario, window
+from control.workload.scenario import Act, Scenario
+from control.workload.scenarios import window
 from control.workload.windows import WINDOW_S, window_count, windowed
 
 
@@ -34,6 +36,16 @@ class Source:
     def form(self) -> str:
         """The form of the dispatch score that the scenario asks for."""
         return "paper" if self.scenario is None else self.scenario.form
+
+    @property
+    def conversations(self) -> Conversations:
+        """The settings of conversation policies that the scenario begins with."""
+        return USUAL if self.scenario is None else Conversations(error=self.scenario.ampd_error)
+
+    @property
+    def script(self) -> tuple[Act, ...]:
+        """What happens by itself, in order of time."""
+        return () if self.scenario is None else self.scenario.script
 
     @cached_property
     def digest(self) -> int:

@@ -14,7 +14,7 @@ from control.model.workload import Workload
 from control.policy.tables import Ints, Table
 from control.tuning.decide import SUGGEST, Memory
 from control.tuning.whatif.promise import Guard
-from control.twin.caps import Cap, Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
+from control.twin.caps import Cap, Switch, at_cost, begin_switches, live_costs, with_caps
 from control.twin.kernel import advance
 from control.twin.pack import build_world, refresh_steps, step_table
 from control.twin.repack import repack
@@ -39,7 +39,7 @@ LOOKAHEAD_S = 5.0  # a window is taken in this long before it begins, simulated 
 class Live:
     """Everything the engine moves. `world` is replaced when it is repacked."""
 
-    fleet: Fleet  # under the caps in force
+    fleet: Fleet  # under the caps and at the speeds in force
     source: Source
     world: World
     streams: Ints  # stream of each stream key of the world
@@ -64,6 +64,7 @@ class Live:
     refined: dict[int, int] = field(default_factory=dict)  # times the costs of a real server were refined, by row
     observed: dict[int, dict[str, Any]] = field(default_factory=dict)  # what is seen of real servers, by row
     broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
+    begun_as: list[Any] | None = None  # `origin` of the engine, where another scenario was chosen since
     given: Fleet = field(init=False)  # as the engine was started with it
     books: Books = field(init=False)
 
@@ -71,6 +72,11 @@ class Live:
         """Open the books."""
         self.given = self.fleet
         self.books = Books(self.names[1], self.names[2], [spec.name for spec in self.fleet.instances])
+
+    @property
+    def origin(self) -> list[Any]:
+        """What names the fleet and the work that the engine was started with."""
+        return self.begun_as or origin_of(self.given, self.source)
 
     @property
     def now_s(self) -> float:
@@ -94,12 +100,18 @@ class Live:
         return bool(clock["open_workflows"] > 0 or clock["next_workflow"] < len(self.world.workflows))
 
 
+def origin_of(fleet: Fleet, source: Source) -> list[Any]:
+    """What names a fleet and work: the names of both, and the seed."""
+    return [fleet.name, source.name, source.seed]
+
+
 def start(fleet: Fleet, source: Source, policy: str, alpha: float, speed: float) -> Live:
     """A live state at time 0, with the first window about to arrive."""
     first = source.window(0, 1.0)
     streams = np.unique(first.calls["stream"][first.calls["stream"] >= 0]).astype(np.int64)
     empty = first._replace(workflows=first.workflows[:0], calls=first.calls[:0], n_streams=0, ids=(), problems=())
-    world = build_world(empty, fleet, policy, alpha, journal=True, form=source.form)
+    settings = source.conversations
+    world = build_world(empty, fleet, policy, alpha, journal=True, form=source.form, conversations=settings)
     declared = step_table(first.steps)
     refresh_steps(world.costs, world.instances, declared)
     names = (first.kinds, first.tenants, first.steps)
@@ -134,7 +146,7 @@ def take_in(live: Live, more: Workload, drop_future: bool = False) -> None:
 
 
 def at_given_cost(live: Live) -> World:
-    """The world at the cost of the fleet as it was given: a cap moves no deadline."""
+    """The world at the cost of the fleet as it was given: a cap or another speed moves no deadline."""
     if live.fleet == live.given and not live.switches:
         return live.world
     costs, rows = live_costs(live.given, ())
@@ -145,8 +157,13 @@ def at_given_cost(live: Live) -> World:
 
 def set_caps(live: Live, caps: Sequence[Cap]) -> None:
     """Put one power cap an instance (W per GPU) in force."""
-    live.switches = begin_switches(live.world, caps_of(live.fleet), caps, live.switches)
-    live.fleet = with_caps(live.fleet, caps)
+    change_fleet(live, with_caps(live.fleet, caps))
+
+
+def change_fleet(live: Live, fleet: Fleet) -> None:
+    """Put the caps and speeds of `fleet`, else the same, in force: each instance from the end of what it is at."""
+    live.switches = begin_switches(live.world, live.fleet.instances, fleet.instances, live.switches)
+    live.fleet = fleet
     take_costs(live)
 
 

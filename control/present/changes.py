@@ -6,7 +6,7 @@ The marks on the charts come from the same events (`marks`), so both tell one st
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from control.present.marks import MARKED
+from control.present.marks import MARKED, SCRIPTED
 from control.present.wording import Order, asked, inverse, outcome
 
 
@@ -42,4 +42,6 @@ def _of_command(row: Mapping[str, Any], undone: bool, replaced: object) -> Chang
 
 
 def _of_event(row: Mapping[str, Any]) -> Change:
-    return Change(f"e{row['id']}", row["at"], row["text"] or row["kind"].replace("_", " "), "engine", "event", "")
+    text = row["text"] or row["kind"].replace("_", " ")
+    author = SCRIPTED.rstrip(": ") if text.startswith(SCRIPTED) else "engine"
+    return Change(f"e{row['id']}", row["at"], text.removeprefix(SCRIPTED), author, "event", "")

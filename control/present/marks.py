@@ -23,6 +23,9 @@ MARKED = frozenset(
         "release_alpha",
         "power_cap",
         "kv_retention",
+        "slow",
+        "scenario",
+        "act_refused",
         "engine_started",
         "engine_recovered",
         "engine_stopped",
@@ -33,9 +36,13 @@ MARKED = frozenset(
     }
 )
 
+#: How the text of an event begins that a scenario caused by itself.
+SCRIPTED = "scenario: "
+
 _LABELS = {
     "release_alpha": "α released",
     "kv_retention": "retention",
+    "act_refused": "act not done",
     "engine_started": "engine start",
     "engine_recovered": "engine restart",
     "engine_stopped": "engine stop",
@@ -85,7 +92,7 @@ def _label(group: list[Mapping[str, Any]]) -> str:
         return f"tuning {new}"
     if kind == "power_cap" and isinstance(new, Mapping):
         return f"cap {_cap(set(new.values()))}"
-    if kind == "policy" and isinstance(new, str):
+    if kind in ("policy", "scenario") and isinstance(new, str):
         return new
     if len(group) > 1:
         return f"{_LABELS.get(kind, kind)} ×{len(group)}"

@@ -19,6 +19,8 @@ _NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "poli
 _PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner"}
 #: Policies that dispatch by HexGen-Flow's score, which has two forms.
 SCORED = frozenset({"hexgen", "wb-fcfs"})
+#: Kinds whose value is the whole payload.
+_WHOLE = frozenset({"power_cap", "slow", "scenario"})
 _SIGNS = {"pending": "…", "applied": "✓", "refused": "✕"}
 
 
@@ -33,7 +35,8 @@ class Order(NamedTuple):
 def order(kind: str, value: Any = None, old: Any = None) -> Order:
     """The order of a control; `value`: number, policy, instance, s to step or settings; `old`: what it replaces.
 
-    A power cap's value is {"tier", "cap_w"} (W per GPU), that of power caps the caps by instance.
+    A power cap's value is {"tier", "cap_w"} (W per GPU), that of power caps the caps by instance, that of slowness
+    {"instance", "factor"}, that of a scenario {"scenario", "seed"}.
     """
     if kind in _TARGETED:
         return Order(kind, {"instance": value})
@@ -41,7 +44,7 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {kind: value}, old)
     if kind == "tuning_mode":
         return Order(kind, {"mode": value})
-    if kind == "power_cap":
+    if kind in _WHOLE:
         return Order(kind, value, old)
     if kind == "power_caps":
         return Order(kind, {"caps": value})
@@ -50,6 +53,11 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
     if kind == "cancel":
         return Order(kind, {"workflow": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
+
+
+def given(made: Order) -> Any:
+    """The value that `order` makes this order of."""
+    return made.payload if made.kind in _WHOLE else next(iter(made.payload.values()), None)
 
 
 def asked(row: Mapping[str, Any]) -> str:
@@ -61,7 +69,7 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
     if kind == "tuning_mode":
         return f"tuning {payload.get('mode', '')}"
-    if kind in ("power_cap", "power_caps", "retention", "cancel"):
+    if kind in ("power_cap", "power_caps", "retention", "cancel", "slow", "scenario"):
         return _settings(kind, payload)
     if kind not in _VALUED:
         return _PLAIN.get(kind, kind)
@@ -92,6 +100,8 @@ def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
         return order("power_caps", value_of(replaced)) if replaced is not None else None
     if kind == "retention":
         return order(kind, value_of(replaced), payload) if replaced is not None else None
+    if kind == "slow":
+        return order(kind, value_of(replaced), payload.get("factor")) if replaced is not None else None
     if (kind in _VALUED or kind == "tuning_mode") and old is not None:
         return order(kind, old, value_of(payload))
     return None
@@ -112,6 +122,15 @@ def effect(kind: str, instance: str, running: int, queued: int) -> str:
     if kind == "undrain":
         return f"Undrain {instance}: it takes new calls again."
     return f"Revive {instance}: it comes back with an empty KV cache."
+
+
+def starting(scenario: str, seed: int, active: int) -> str:
+    """What starting a scenario will do, in one sentence."""
+    ended = "1 active workflow" if active == 1 else f"{active} active workflows"
+    return (
+        f"{scenario} begins at 0 s with seed {seed}, on its own fleet and under its own policy. What runs now ends: "
+        f"{ended} with it, and what the tuner has learnt is dropped. This cannot be undone."
+    )
 
 
 def giving_up(workflow: int) -> str:
@@ -149,7 +168,11 @@ def meanwhile(applied: Any, base: Any, draft: Any) -> str:
 
 
 def _settings(kind: str, payload: Mapping[str, Any]) -> str:
-    """A power cap, a retention or a workflow to give up, in words."""
+    """A power cap, a retention, a speed, a scenario or a workflow to give up, in words."""
+    if kind == "slow":
+        return f"{payload.get('instance', '')} ×{payload.get('factor', 1.0):g} as long"
+    if kind == "scenario":
+        return f"scenario {payload.get('scenario', '')}, seed {payload.get('seed', 0)}"
     if kind == "cancel":
         return f"cancel workflow #{payload.get('workflow', '')}"
     if kind == "retention":

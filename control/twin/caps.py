@@ -1,4 +1,4 @@
-"""Power caps of a live fleet: other costs for instances that go on, from the end of what each of them is at.
+"""Power caps and speeds of a live fleet: other costs for instances that go on, from the end of what each is at.
 
 A decode run is cut at the next boundary of its batch and ends with the cost it began with; only then does its instance
 take the new one. Deadlines do not move with a cap: SLOs keep the cost of the fleet as it was given.
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from control.model.fleet import Fleet
+from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import IDLE
 from control.policy.tables import Costs, Ints
 from control.twin.batching import cut_run
@@ -27,6 +27,13 @@ class Switch(NamedTuple):
     at_s: float  # simulated s
     instance: int
     cap_w: Cap  # in force until then
+    prefill_scale: float = 1.0  # same
+    decode_scale: float = 1.0  # same
+
+    def before(self, spec: InstanceSpec) -> InstanceSpec:
+        """The instance at the cost that is in force until then."""
+        prefill, decode = self.prefill_scale, self.decode_scale
+        return replace(spec, power_cap_w=self.cap_w, prefill_scale=prefill, decode_scale=decode)
 
 
 def caps_of(fleet: Fleet) -> list[Cap]:
@@ -49,7 +56,7 @@ def with_scales(fleet: Fleet, scales: Sequence[Sequence[float]]) -> Fleet:
 
 def live_costs(fleet: Fleet, switches: Sequence[Switch]) -> tuple[Costs, Ints]:
     """Costs of a fleet some of whose instances are still to switch, and the row of each instance now [n]."""
-    old = [replace(fleet.instances[s.instance], power_cap_w=s.cap_w) for s in switches]
+    old = [switch.before(fleet.instances[switch.instance]) for switch in switches]
     costs, rows = cost_tables(Fleet(fleet.name, (*fleet.instances, *old)))
     now = np.array([rows[profile_key(spec)] for spec in fleet.instances], np.int64)
     for switch, spec in zip(switches, old, strict=True):
@@ -58,15 +65,16 @@ def live_costs(fleet: Fleet, switches: Sequence[Switch]) -> tuple[Costs, Ints]:
 
 
 def begin_switches(
-    world: World, before: Sequence[Cap], after: Sequence[Cap], under_way: Sequence[Switch]
+    world: World, before: Sequence[InstanceSpec], after: Sequence[InstanceSpec], under_way: Sequence[Switch]
 ) -> list[Switch]:
-    """Cut the runs of the instances whose cap changes; when each of them will take its new cost."""
+    """Cut the runs of the instances whose costs change; when each of them will take its new cost."""
     waiting = {switch.instance: switch for switch in under_way}
     for i, (old, new) in enumerate(zip(before, after, strict=True)):
-        if old == new or i in waiting or world.instances[i]["run"] == IDLE:
+        if profile_key(old) == profile_key(new) or i in waiting or world.instances[i]["run"] == IDLE:
             continue
         cut_run(world, i, float(world.clock[0]["now_s"]))
-        waiting[i] = Switch(float(world.runs.time[i]), i, old)
+        scales = old.prefill_scale, old.decode_scale
+        waiting[i] = Switch(float(world.runs.time[i]), i, old.power_cap_w, *scales)
     return sorted(waiting.values())
 
 

@@ -1,17 +1,20 @@
 """Named mixes of work without an end, for the live engine: any minute of them at once, by its number."""
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from control.errors import SettingError
 from control.model.workload import Workload
-from control.workload.agents import AgentShape, agents
+from control.workload.agents import agents
 from control.workload.arrivals import generator
 from control.workload.build import chosen, dense_streams, merge
+from control.workload.demos.faults import FAULTS
+from control.workload.demos.loads import LOADS
+from control.workload.demos.papers import PAPERS
+from control.workload.scenario import Scenario
 from control.workload.table import Floats
-from control.workload.text2sql import Text2SqlShape, text2sql
+from control.workload.text2sql import text2sql
 from control.workload.windows import WINDOW_S
 
 #: Ids of a window start at its number times this; those of a layer of load at a tenth of it each.
@@ -22,134 +25,12 @@ _MOST_LOAD = WINDOW_IDS // _LAYER_IDS
 _TIMES, _TEXT2SQL, _AGENTS, _DRAWS = range(4)
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """A mix of workflows that arrive for ever on one fleet."""
-
-    name: str
-    fleet: str  # built-in fleet it is made for
-    title: str
-    text: str
-    rate: float  # workflows/s, mean over a period
-    agent_share: float  # share of workflows that are agent conversations
-    swing: float = 0.0  # the rate varies by this share up and down
-    period_s: float = 1800.0  # s from one crest of the rate to the next
-    steps: tuple[tuple[float, float], ...] = ()  # (from s, factor on the rate), in order of time
-    until_s: float = math.inf  # no workflow arrives from then on
-    burst_every_s: float = math.inf  # s from one burst to the next
-    burst_s: float = 0.0  # s a burst lasts
-    burst_factor: float = 1.0  # factor on the rate during a burst
-    tenants: tuple[str, ...] = ("analytics", "reporting")  # text-to-SQL tenants, in turn
-    slo_scales: tuple[float, ...] = (1.0, 2.0)  # one for each of them
-    agent_tenants: tuple[str, ...] = ("assistants",)
-    form: str = "paper"  # of HexGen-Flow's dispatch score
-    policy: str = "hexgen"  # in force unless another one is asked for
-    text2sql: Text2SqlShape = field(default_factory=Text2SqlShape)
-    agents: AgentShape = field(default_factory=AgentShape)
-
-    def rate_at(self, t_s: Floats) -> Floats:
-        """Arrival rate at `t_s` s, workflows/s."""
-        rates: Floats = self.rate * (1.0 + self.swing * np.sin(2.0 * math.pi * t_s / self.period_s))
-        for from_s, factor in self.steps:
-            rates = np.where(t_s >= from_s, rates * factor / self._factor_before(from_s), rates)
-        rates = np.where(t_s < self.until_s, rates, 0.0)
-        in_burst = (self.burst_s > 0.0) & (np.mod(t_s, self.burst_every_s) >= self.burst_every_s - self.burst_s)
-        return np.where(in_burst, rates * self.burst_factor, rates)
-
-    def _factor_before(self, at_s: float) -> float:
-        """Factor of the step in force just before `at_s`."""
-        return next((factor for from_s, factor in reversed(self.steps) if from_s < at_s), 1.0)
-
-    @property
-    def peak(self) -> float:
-        """The highest rate there can be, workflows/s."""
-        highest = max([1.0, *(factor for _, factor in self.steps)])
-        return self.rate * (1.0 + self.swing) * highest * max(1.0, self.burst_factor)
+_SCENARIOS = (*LOADS[:1], *FAULTS, *PAPERS[:2], *LOADS[1:], *PAPERS[2:])
 
 
-#: Conversations of a minute or so: tools that answer within seconds.
-QUICK_AGENTS = AgentShape(turns_min=4, turns_max=8, think_median_s=1.5, think_sigma=0.8, think_most_s=20.0)
-
-#: Coding agents as a demo watches them: a heavy first prompt, tools of seconds, now and then a person who reads.
-TOOL_AGENTS = AgentShape(turns_min=4, turns_max=9, think_median_s=8.0, think_sigma=1.1, think_most_s=90.0)
-
-_SCENARIOS = (
-    Scenario(
-        "demo-mixed",
-        "demo-mixed",
-        "Text-to-SQL of two tenants, with agents beside it",
-        "Two tenants ask text-to-SQL questions, one with twice the time of the other, while some agents "
-        "hold conversations with quick tools between their turns. The rate swings slowly by a fifth.",
-        rate=1.65,  # 70 % of the 2.35 workflows/s at which the fleet saturates under hexgen
-        agent_share=0.15,
-        swing=0.2,
-        agents=QUICK_AGENTS,
-    ),
-    Scenario(
-        "step-load",
-        "hexgen-hetero-1",
-        "Text-to-SQL whose load steps up sixfold",
-        "Text-to-SQL workflows at 0.05 a second, far below what the fleet holds, and from the tenth minute on at 0.3, "
-        "well above it. Dispatched by the artifact's form of the score, for which the alpha that suits the one does "
-        "not suit the other.",
-        rate=0.05,
-        agent_share=0.0,
-        steps=((600.0, 6.0),),
-        form="artifact",
-    ),
-    Scenario(
-        "diurnal",
-        "demo-mixed",
-        "A day of load in twenty minutes",
-        "The mix of demo-mixed, its rate swinging from a fifth to nine fifths of its mean every twenty minutes.",
-        rate=1.2,
-        agent_share=0.15,
-        swing=0.8,
-        period_s=1200.0,
-        agents=QUICK_AGENTS,
-    ),
-    Scenario(
-        "burst",
-        "demo-mixed",
-        "Bursts over a calm load",
-        "The mix of demo-mixed at half of what the fleet holds, with a minute at three times that every five minutes.",
-        rate=1.2,
-        agent_share=0.15,
-        burst_every_s=300.0,
-        burst_s=60.0,
-        burst_factor=3.0,
-        agents=QUICK_AGENTS,
-    ),
-    Scenario(
-        "text2sql-tenants",
-        "hexgen-hetero-1",
-        "Text-to-SQL of two tenants on four large GPUs",
-        "Only text-to-SQL workflows, half of them with twice the time, at a rate the fleet can just hold.",
-        rate=0.12,
-        agent_share=0.0,
-    ),
-    Scenario(
-        "agents",
-        "conserve-a40",
-        "Agents that hold conversations, prefill apart from decode",
-        "Agent conversations of two tenants on one prefiller and three decoders: each is prefilled once, its KV "
-        "moved to one decoder and kept there while its tools run.",
-        rate=0.3,  # 70 % of the 0.42 workflows/s from which on calls are held under conserve
-        agent_share=1.0,
-        swing=0.2,
-        policy="conserve",
-        agent_tenants=("coding", "research"),
-        agents=TOOL_AGENTS,
-    ),
-    Scenario(
-        "agents-a40",
-        "conserve-a40",
-        "Agent conversations on four A40",
-        "Only agent conversations: a heavy first prompt, then light turns with thinking time between them.",
-        rate=1.0,
-        agent_share=1.0,
-    ),
-)
+def scenarios() -> tuple[Scenario, ...]:
+    """All of them, in the order in which they are offered."""
+    return _SCENARIOS
 
 
 def scenario_names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from control.errors import StoreError
 from control.present.changes import Change, changes
-from control.present.wording import asked, meanwhile, outcome, policy_name
+from control.present.wording import asked, given, meanwhile, outcome, policy_name
 from pages._ui import edits
 from pages._ui.look import look
 from pages._ui.source import store
@@ -71,8 +71,7 @@ def _line(change: Change) -> None:
         )
         if change.undo is not None:
             undo = change.undo
-            value = next(iter(undo.payload.values()), None)
-            args = (undo.kind, value, undo.expected, change.command_id)
+            args = (undo.kind, given(undo), undo.expected, change.command_id)
             st.button("Undo", key=f"undo-{change.id}", type="tertiary", on_click=edits.submit, args=args)
 
 

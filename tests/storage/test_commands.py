@@ -27,6 +27,8 @@ GOOD = [
     ("retention", {"retention": {"need": "observed", "idle_ttl_s": 60.0}}),
     ("retention", {"retention": {"need": "oracle", "idle_ttl_s": None}}),
     ("cancel", {"workflow": 12}),
+    ("slow", {"instance": "h100-0", "factor": 4.0}),
+    ("scenario", {"scenario": "burst", "seed": 0}),
     *((kind, {"instance": "h100-0"}) for kind in ("drain", "undrain", "kill", "revive")),
 ]
 
@@ -71,6 +73,9 @@ BAD: list[tuple[str, Any, str]] = [
     ("retention", {"retention": {"need": "observed", "idle_ttl_s": 0}}, "accepted: a number above 0"),
     ("cancel", {"workflow": -3}, "-3 is no number of a workflow"),
     ("cancel", {"workflow": True}, "True is no number of a workflow"),
+    ("slow", {"instance": "h100-0", "factor": 0}, "accepted: a number 0.25 to 20"),
+    ("scenario", {"scenario": "burst"}, "does not fit"),
+    ("scenario", {"scenario": "burst", "seed": -1}, "-1 is no seed; accepted: a whole number >= 0"),
     ("reboot", {}, "unknown kind 'reboot'; accepted: alpha, policy, pause"),
 ]
 

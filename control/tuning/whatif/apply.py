@@ -11,7 +11,7 @@ from control.model.power import cap_bounds
 from control.policy.codes import DOWN, ROLES, UP, policy_codes
 from control.tuning.whatif.spec import Change, Setting
 from control.twin.acts import change_policy, drain, kill
-from control.twin.caps import Switch, at_cost, begin_switches, caps_of, live_costs, with_caps
+from control.twin.caps import Switch, at_cost, begin_switches, live_costs, with_caps
 from control.twin.grow import grown
 from control.twin.idle import retain
 from control.twin.kernel import advance
@@ -121,10 +121,10 @@ def cap(course: Course, change: Change) -> None:
         raise SettingError(f"tier = {target!r:.40}: expected a GPU type, a role, an instance's name or all")
     for i in rows:
         check_cap(specs[i], cap_w)
-    before = caps_of(course.fleet)
-    after = [cap_w if i in rows else old for i, old in enumerate(before)]
-    course.switches = begin_switches(course.world, before, after, course.switches)
-    course.fleet = with_caps(course.fleet, after)
+    after = [cap_w if i in rows else spec.power_cap_w for i, spec in enumerate(specs)]
+    fleet = with_caps(course.fleet, after)
+    course.switches = begin_switches(course.world, specs, fleet.instances, course.switches)
+    course.fleet = fleet
     course.take_costs()
 
 
