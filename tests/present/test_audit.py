@@ -113,7 +113,8 @@ def test_a_line_that_can_be_undone_stands_alone() -> None:
 
 
 def test_filters_say_what_to_search() -> None:
-    assert audit.asks_commands(Filter()) and audit.asks_events(Filter())
+    assert audit.asks_commands(Filter())
+    assert audit.asks_events(Filter())
     assert not audit.asks_commands(Filter(author="engine"))
     assert not audit.asks_events(Filter(author="cli"))
     assert not audit.asks_events(Filter(state="applied"))
