@@ -8,7 +8,6 @@ from control.present.changes import undo_of
 from pages._ui import changes, edits, filters, frame, more, tables
 from storage import commands, finders, readers
 
-PAGE = "audit"
 FIELDS = audit.Filter._fields
 
 
@@ -46,7 +45,7 @@ def lines(run: list[audit.Entry]) -> None:
 @st.fragment(run_every=3)
 def listing(wanted: audit.Filter, limit: int) -> None:
     """The entries, newest first; a new kind or author draws the filters anew."""
-    if filters.is_new(FIELDS, choices(), PAGE):
+    if filters.is_new(FIELDS, choices()):
         st.rerun()
     listed, total = found(wanted, limit)
     if problem := edits.problem():
@@ -63,6 +62,6 @@ def listing(wanted: audit.Filter, limit: int) -> None:
 
 
 if frame.opened("audit", "Audit", "Who changed what, when, and from where?"):
-    wanted = audit.Filter(*filters.chosen(FIELDS, choices(), PAGE))
+    wanted = audit.Filter(*filters.chosen(FIELDS, choices()))
     with frame.panel("audit", "Commands and events", "newest first"), st.container(key="scroll-audit", gap=None):
         listing(wanted, more.rows(audit.PAGE, audit.MOST))

@@ -10,8 +10,7 @@ from pages._ui.look import look
 from pages._ui.story import selected
 from storage import finders
 
-PAGE = "workflows"
-FIELDS = ("tenant", "kind", "stage", "state")
+FIELDS = ("tenant", "kind", "stage", "status")
 
 
 def choices(detail: dict[str, Any] | None, stored: dict[str, list[str]]) -> filters.Choices:
@@ -24,12 +23,12 @@ def chosen() -> workflows.Filter:
     stored = frame.read(finders.workflow_values)
     with filters.row():
         text = st.text_input("Number", key="search", bind="query-params", width=150, placeholder="e.g. 12") or ""
-        tenant, kind, stage, state = filters.boxes(FIELDS, choices(frame.detail(), stored), PAGE)
+        tenant, kind, stage, status = filters.boxes(FIELDS, choices(frame.detail(), stored))
         late = more.switch("late", "Late only")
     number = workflows.searched(text)
     if number is None:
         st.html(tables.note(workflows.no_number(text), "problem"))
-    return workflows.Filter(tenant, kind, stage, state, late, number or "")
+    return workflows.Filter(tenant, kind, stage, status, late, number or "")
 
 
 @st.fragment(run_every=3)
@@ -39,12 +38,12 @@ def totals() -> None:
     if detail is None or snapshot is None:
         st.html(frame.waiting("its workflows"))
         return
-    if filters.is_new(FIELDS, choices(detail, {}), PAGE):
+    if filters.is_new(FIELDS, choices(detail, {})):
         st.rerun()
     st.html(frame.age_note(detail) + tables.tiles(workflows.summary(detail, snapshot["fleet"])))
 
 
-@st.fragment(run_every=3)
+@st.fragment(run_every=4)
 def listing(wanted: workflows.Filter, limit: int) -> None:
     """Active workflows, then those that ended."""
     detail, snapshot = frame.detail(), look().snapshot
@@ -52,7 +51,7 @@ def listing(wanted: workflows.Filter, limit: int) -> None:
         return
     going, ended, count = workflows.active(detail, wanted), list[finders.Row](), 0
     if workflows.asks_ended(wanted):
-        tenant, kind, state = (more.closed(choice) for choice in (wanted.tenant, wanted.kind, wanted.state))
+        tenant, kind, state = (more.closed(choice) for choice in (wanted.tenant, wanted.kind, wanted.status))
         asked = finders.Workflows(tenant, kind, state, wanted.number, wanted.late)
         ended, count = frame.read(finders.ended, asked, limit)
     shown = workflows.table(going, ended, detail["ledger"]["causes"], wanted, limit)

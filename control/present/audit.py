@@ -13,14 +13,14 @@ from control.present.wording import retention_words
 Row = Mapping[str, Any]
 #: The choice that leaves a filter open.
 ALL = "all"
-#: The author and the state of what the engine did by itself.
+#: The author and the outcome of what the engine did by itself.
 ENGINE, EVENT = "engine", "by itself"
-STATES = (ALL, "pending", "applied", "refused", EVENT)
+OUTCOMES = (ALL, "pending", "applied", "refused", EVENT)
 #: Rows of the list at first, more with each press, and at most.
 PAGE, MOST = 50, 500
 
 HEADS = (
-    Cell("Time", "num"),
+    Cell("Time"),
     Cell("Simulated", "num", hint="Simulated time when it was decided, or since the engine began to serve"),
     Cell("What"),
     Cell("Old → new"),
@@ -39,9 +39,9 @@ _SUBJECTS = {
 class Filter(NamedTuple):
     """What the viewer wants to see; ALL leaves a part open."""
 
-    kind: str = ALL
+    change: str = ALL
     author: str = ALL
-    state: str = ALL
+    outcome: str = ALL
 
 
 class Entry(NamedTuple):
@@ -54,21 +54,22 @@ class Entry(NamedTuple):
 
 
 def choices(stored: Mapping[str, Sequence[str]], field: str) -> list[str]:
-    """The values of "kind", "author" or "state"; ALL first."""
-    if field == "state":
-        return list(STATES)
-    more = [ENGINE] if field == "author" else []
-    return [ALL, *more, *(value for value in stored[field] if value not in more)]
+    """The values of "change" (its kind), "author" or "outcome"; ALL first."""
+    if field == "outcome":
+        return list(OUTCOMES)
+    if field == "author":
+        return [ALL, ENGINE, *(name for name in stored["author"] if name != ENGINE)]
+    return [ALL, *stored["kind"]]
 
 
 def asks_commands(wanted: Filter) -> bool:
     """Whether commands may fit."""
-    return wanted.author != ENGINE and wanted.state != EVENT
+    return wanted.author != ENGINE and wanted.outcome != EVENT
 
 
 def asks_events(wanted: Filter) -> bool:
     """Whether what the engine did by itself may fit."""
-    return wanted.author in (ALL, ENGINE) and wanted.state in (ALL, EVENT)
+    return wanted.author in (ALL, ENGINE) and wanted.outcome in (ALL, EVENT)
 
 
 def entries(
@@ -101,7 +102,7 @@ def row(entry: Entry, when: Callable[[float], tuple[str, str]]) -> list[Cell]:
     short, full = when(entry.change.at)
     state = {"refused": "late", "pending": "amber", "event": "muted"}.get(entry.change.state, "")
     return [
-        Cell(short, "num", hint=full),
+        Cell(short, hint=full),
         duration(entry.sim_s),
         Cell(entry.what),
         Cell(entry.values, "muted" if entry.values == NOTHING else ""),
@@ -130,11 +131,9 @@ def value_words(kind: str, value: object) -> str:
         return _settings(bare)
     if not isinstance(bare, int | float):
         return str(bare)
-    if kind in ("speed", "load_scale"):
-        return f"×{bare:g}"
-    return (
-        quantity(float(bare), "s") if kind == "step" else f"{bare:.2f}" if kind in ("alpha", "tuning") else f"{bare:g}"
-    )
+    words = {"speed": f"×{bare:g}", "load_scale": f"×{bare:g}", "alpha": f"{bare:.2f}"}
+    words |= {"step": quantity(float(bare), "s"), "tuning": f"α {bare:.2f} found"}
+    return words.get(kind, f"{bare:g}")
 
 
 def _settings(value: Mapping[str, Any]) -> str:

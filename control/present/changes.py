@@ -11,6 +11,8 @@ from control.present.wording import Order, asked, inverse, outcome
 
 _INSTANCE = frozenset({"drain", "undrain", "kill", "revive"})
 _CAPS = frozenset({"power_cap", "power_caps"})
+#: Events after which nothing holds of what was changed before: the engine began from nothing.
+_ANEW = frozenset({"engine_started", "engine_fresh"})
 
 
 class Change(NamedTuple):
@@ -54,7 +56,7 @@ def changes(
 def undo_of(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]) -> Undo:
     """What can be undone of these commands: the newest change of each thing, where it has an inverse.
 
-    What was changed again since, by anybody, cannot; nor can an undo, nor what was undone.
+    What was changed again since, by anybody, cannot; nor can an undo, what was undone, or what an engine of before did.
     """
     rows = list(events)
     caused = {e["command_id"]: e for e in rows if e["command_id"] is not None}
@@ -64,6 +66,8 @@ def undo_of(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str,
     orders: dict[int, Order] = {}
     touched: set[str] = set()
     for _, is_command, number, row in sorted(history, key=lambda entry: entry[:3], reverse=True):
+        if not is_command and row["kind"] in _ANEW:
+            break
         event = caused.get(number) if is_command else row
         things = _things(row, event)
         if is_command and row["undo_of"] is None and number not in done and not things & touched:

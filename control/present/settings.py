@@ -98,7 +98,11 @@ def _kept(age_s: float | None, most: int | None) -> str:
 
 def _span(age_s: float) -> str:
     days = age_s / 86_400
-    return f"{number(days)} days" if days > 1 else f"{number(age_s / 3600)} h" if age_s >= 3600 else seconds(age_s)
+    return f"{number(days)} days" if days > 1 else f"{number(age_s / 3600)} h" if age_s >= 3600 else _minutes(age_s)
+
+
+def _minutes(age_s: float) -> str:
+    return f"{number(age_s / 60)} min"
 
 
 def size(n_bytes: int) -> str:
@@ -168,7 +172,7 @@ def file_of(url: str) -> str | None:
 
 def range_words(range_s: int) -> str:
     """A time range as the charts' buttons say it."""
-    return f"{range_s // 60} min"
+    return _minutes(range_s)
 
 
 def _share(value: float) -> str:

@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 #: The choice that leaves a filter open.
 ALL = "all"
 RUNNING = "running"
-STATES = (ALL, RUNNING, *ENDINGS)
+STATUSES = (ALL, RUNNING, *ENDINGS)
 #: Rows of a list at first, more with each press, and at most: what a browser still scrolls with ease.
 PAGE, MOST = 60, 480
 #: Longest number that is searched for, digits.
@@ -38,7 +38,7 @@ class Filter(NamedTuple):
     tenant: str = ALL
     kind: str = ALL
     stage: str = ALL
-    state: str = ALL
+    status: str = ALL
     late: bool = False
     number: str = ""  # digits that its number begins with
 
@@ -53,16 +53,16 @@ def searched(text: str) -> str | None:
 
 
 def choices(detail: Row | None, stored: Mapping[str, Sequence[str]], field: str) -> list[str]:
-    """The values of "tenant", "kind" or "stage" among active and ended workflows, or the states; ALL first."""
-    if field == "state":
-        return list(STATES)
+    """The values of "tenant", "kind" or "stage" among active and ended workflows, or every status; ALL first."""
+    if field == "status":
+        return list(STATUSES)
     active = {str(row[field]) for row in detail["active"]} if detail else set()
     return [ALL, *sorted(active | set(stored.get(field, ())))]
 
 
 def active(detail: Row, wanted: Filter) -> list[Row]:
     """The active workflows that fit, those furthest past their deadline first; an exact number before all others."""
-    if wanted.state not in (ALL, RUNNING):
+    if wanted.status not in (ALL, RUNNING):
         return []
     fitting = [row for row in detail["active"] if _fits(row, wanted)]
     return sorted(fitting, key=lambda row: (str(row["id"]) != wanted.number, -row["late_s"]))
@@ -70,7 +70,7 @@ def active(detail: Row, wanted: Filter) -> list[Row]:
 
 def asks_ended(wanted: Filter) -> bool:
     """Whether ended workflows may fit: they are at no stage any more."""
-    return wanted.state != RUNNING and wanted.stage == ALL
+    return wanted.status != RUNNING and wanted.stage == ALL
 
 
 def table(going: Sequence[Row], ended: Sequence[Row], causes: Sequence[str], wanted: Filter, limit: int) -> Table:
@@ -88,10 +88,11 @@ def summary(detail: Row, fleet: Row) -> list[tuple[str, str, str, str]]:
     first = max(listed, key=_late_s, default=None)
     next_due = min((row for row in listed if row["late_s"] <= 0), key=lambda row: -row["late_s"], default=None)
     attained = fleet.get("slo_attainment")
+    unseen = "+" if late and len(late) == len(listed) < (fleet.get("active_workflows") or 0) else ""
     window = f"of those that ended in the last {seconds(fleet['window_s'])}" if fleet.get("window_s") else ""
     return [
         ("Active", number(fleet.get("active_workflows", len(listed))), _listed(detail, fleet), ""),
-        ("Late now", number(len(late)), "past their deadline", "late" if late else ""),
+        ("Late now", number(len(late)) + unseen, "past their deadline", "late" if late else ""),
         ("Furthest past", duration(first["late_s"]).text if late and first else NOTHING, _who(first if late else None),
          "late" if late else ""),
         ("Due next", duration(-next_due["late_s"]).text if next_due else NOTHING, _who(next_due), ""),

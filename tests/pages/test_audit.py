@@ -92,20 +92,20 @@ def test_filters_are_in_the_link(engine: StandInEngine) -> None:
     assert "drain l4-0" in shown
     assert "pause" not in shown
     assert "a40-0 is out" not in shown
-    app.selectbox(key="state").select("pending").run()
+    app.selectbox(key="outcome").select("pending").run()
     assert "#3 resume" in texts(app)
     assert "drain l4-0" not in texts(app)
     shown = texts(at("audit", author="engine"))
     assert "a40-0 is out" in shown
     assert "drain l4-0" not in shown
-    assert "No entry fits these filters." in texts(at("audit", author="engine", state="applied"))
-    assert "1 entries" not in texts(at("audit", kind="drain", state="refused"))
+    assert "No entry fits these filters." in texts(at("audit", author="engine", outcome="applied"))
+    assert "1 entries" not in texts(at("audit", change="drain", outcome="refused"))
 
 
 def test_a_filtered_line_is_judged_by_all_that_happened(engine: StandInEngine) -> None:
     drain(engine)
     drain(engine, "undrain")
-    assert undo_keys(at("audit", kind="drain")) == []
+    assert undo_keys(at("audit", change="drain")) == []
 
 
 def test_a_long_list_says_its_limit_and_shows_more_when_asked(engine: StandInEngine) -> None:

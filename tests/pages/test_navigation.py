@@ -191,7 +191,7 @@ def test_a_list_of_some_changes_leads_to_all_of_them_without_a_reload(base: str,
     assert page.evaluate("window.stillTheSamePage") is True
 
 
-def test_a_filter_of_one_page_does_not_reach_the_next(base: str, page: Page) -> None:
+def test_a_filter_that_only_one_page_has_does_not_reach_the_next(base: str, page: Page) -> None:
     page.goto(f"{base}/conversations?state=held")
     expect(page.locator(".tbl-pins tbody tr")).to_have_count(1, timeout=PATIENCE_MS)
     follow(page, "Workflows")

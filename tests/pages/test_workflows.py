@@ -62,7 +62,7 @@ def test_filters_are_in_the_link(engine: StandInEngine) -> None:
     app.toggle(key="late_only").set_value(False).run()
     assert "late" not in app.query_params
     assert "workflow=303" in texts(app)
-    app.selectbox(key="state").select("running").run()
+    app.selectbox(key="status").select("running").run()
     assert "workflow=303" not in texts(app)
 
 

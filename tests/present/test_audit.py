@@ -42,7 +42,7 @@ def test_the_values_are_those_the_engine_recorded_else_those_asked_for() -> None
         ("policy", "hexgen", "edf", "hexgen → edf"),
         ("step", None, 10.0, "10 s"),
         ("pause", False, True, "–"),
-        ("tuning", None, 0.4, "0.40"),
+        ("tuning", None, 0.4, "α 0.40 found"),
         ("power_cap", {"caps": {"a": None}}, {"caps": {"a": 200.0}}, "no cap → 200 W per GPU"),
         (
             "power_cap",
@@ -100,6 +100,12 @@ def test_caps_of_other_instances_do_not_take_an_undo_away() -> None:
     assert sorted(undo_of([third, *caps], [*told, again]).orders) == [2, 3]
 
 
+def test_what_was_changed_before_a_fresh_start_no_longer_holds() -> None:
+    rows = [asked(2, 30.0, payload={"instance": "h100-0"}), asked(1, 10.0)]
+    assert sorted(undo_of(rows, [logged(5, 20.0, "engine_fresh")]).orders) == [2]
+    assert sorted(undo_of(rows, [logged(5, 20.0, "engine_recovered")]).orders) == [1, 2]
+
+
 def test_an_undo_is_not_undone() -> None:
     undo = undo_of([asked(2, 20.0, kind="undrain", undo_of=1), asked(1, 10.0)], [])
     assert undo.orders == {}
@@ -117,8 +123,8 @@ def test_filters_say_what_to_search() -> None:
     assert audit.asks_events(Filter())
     assert not audit.asks_commands(Filter(author="engine"))
     assert not audit.asks_events(Filter(author="cli"))
-    assert not audit.asks_events(Filter(state="applied"))
-    assert not audit.asks_commands(Filter(state=audit.EVENT))
+    assert not audit.asks_events(Filter(outcome="applied"))
+    assert not audit.asks_commands(Filter(outcome=audit.EVENT))
     assert audit.choices({"author": ["cli"], "kind": ["alpha"]}, "author") == ["all", "engine", "cli"]
 
 

@@ -46,7 +46,7 @@ def test_an_instance_tells_its_cap_and_who_serves() -> None:
     [
         (86_400.0, 200_000, "24 h, the newest 200,000"),
         (30 * 86_400.0, None, "30 days"),
-        (1800.0, None, "1,800 s"),
+        (1800.0, None, "30 min"),
         (None, 900, "the newest 900"),
         (None, None, "for good"),
     ],

@@ -35,13 +35,13 @@ def test_active_ones_are_filtered_and_the_latest_is_first() -> None:
     assert numbers(workflows.active(detail, Filter(tenant="support"))) == [203, 1203, 201]
     assert numbers(workflows.active(detail, Filter(number="20"))) == [203, 202, 201]
     assert numbers(workflows.active(detail, Filter(number="201"))) == [201]
-    assert numbers(workflows.active(detail, Filter(state="running", kind="agent"))) == []
-    assert workflows.active(detail, Filter(state="completed")) == []
+    assert numbers(workflows.active(detail, Filter(status="running", kind="agent"))) == []
+    assert workflows.active(detail, Filter(status="completed")) == []
 
 
 def test_ended_ones_are_left_out_where_only_active_ones_can_fit() -> None:
-    assert workflows.asks_ended(Filter(state="failed"))
-    assert not workflows.asks_ended(Filter(state="running"))
+    assert workflows.asks_ended(Filter(status="failed"))
+    assert not workflows.asks_ended(Filter(status="running"))
     assert not workflows.asks_ended(Filter(stage="candidate"))
 
 
@@ -69,6 +69,8 @@ def test_the_figures_name_the_latest_and_the_one_due_next() -> None:
     tiles = workflows.summary(detail, {"active_workflows": 33, "slo_attainment": 0.9, "window_s": 300.0})
     assert [tile[1] for tile in tiles] == ["33", "1", "8.40 s", "2 s", "90 %"]
     assert tiles[0][2] == "the 3 latest listed"
+    late = workflows.summary(document(details.active(201, 8.4)), {"active_workflows": 33, "window_s": 300.0})
+    assert late[1][1] == "1+"  # others of which nothing is listed may be late too
     assert tiles[2][2:] == ("candidate of #201, support", "late")
     empty = workflows.summary(document(), {"active_workflows": 0, "slo_attainment": None, "window_s": 300.0})
     assert [tile[1] for tile in empty] == ["0", "0", "–", "–", "–"]
@@ -102,7 +104,7 @@ def test_choices_are_those_of_active_and_stored_ones() -> None:
     detail = document(details.active(201, 1.0))
     assert workflows.choices(detail, {"tenant": ["x"]}, "tenant") == ["all", "support", "x"]
     assert workflows.choices(None, {}, "stage") == ["all"]
-    assert workflows.choices(None, {}, "state")[:2] == ["all", "running"]
+    assert workflows.choices(None, {}, "status")[:2] == ["all", "running"]
 
 
 def test_an_empty_list_says_why() -> None:
