@@ -6,7 +6,7 @@ from control.present import audit
 from control.present.cells import Table
 from control.present.changes import undo_of
 from pages._ui import changes, edits, filters, frame, more, tables
-from storage import commands, finders, readers
+from storage import finders
 
 FIELDS = audit.Filter._fields
 
@@ -26,7 +26,7 @@ def found(wanted: audit.Filter, limit: int) -> tuple[list[audit.Entry], int]:
     if audit.asks_events(wanted):
         own, count = frame.read(finders.own_events, asked, limit)
         total += count
-    judged = frame.read(commands.recent, changes.JUDGED), frame.read(readers.events, 0.0, changes.JUDGED)
+    judged = frame.read(finders.judged, changes.JUDGED)
     caused = frame.read(finders.caused, [row["id"] for row in told])
     return audit.entries(told, caused, own, undo_of(*judged), limit), total
 

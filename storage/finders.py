@@ -75,6 +75,19 @@ def caused(store: Store, command_ids: Iterable[int]) -> dict[int, Row]:
         return {int(row["command_id"]): dict(row) for row in connection.execute(query).mappings()} if ids else {}
 
 
+def judged(store: Store, limit: int) -> tuple[list[Row], list[Row]]:
+    """What decides which change can still be undone: the newest `limit` commands, and as many events.
+
+    The newest start of an engine is among the events however many came since.
+    """
+    rows, _ = commands(store, Changes(), limit)
+    starts, _ = own_events(store, Changes(kind="engine_started"), 1)
+    newest = sa.select(EVENT).order_by(EVENT.c.at.desc(), EVENT.c.id.desc()).limit(limit)
+    with store.reading() as connection:
+        events = [dict(row) for row in connection.execute(newest).mappings()]
+    return rows, events + [start for start in starts if start not in events]
+
+
 def workflow_values(store: Store) -> dict[str, list[str]]:
     """The tenants and kinds of the ended workflows, in order of name."""
     return _values(store, {"tenant": [WORKFLOW.c.tenant], "kind": [WORKFLOW.c.kind]})

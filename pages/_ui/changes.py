@@ -14,12 +14,11 @@ from control.present.wording import asked, meanwhile, outcome, policy_name
 from pages._ui import edits
 from pages._ui.look import look
 from pages._ui.source import store
-from storage import commands, readers
+from storage import commands, finders
 
 SHOWN = 20
 #: Newest rows that decide what can still be undone.
 JUDGED = 200
-LISTED_S = 24 * 3600.0
 
 
 @st.fragment(run_every=1)
@@ -54,8 +53,7 @@ def recent_changes(kinds: tuple[str, ...] = (), limits: str = "") -> None:
     Only those of `kinds` where given; `limits` says so. A link leads to all.
     """
     try:
-        rows = commands.recent(store(), JUDGED)
-        events = readers.events(store(), time.time() - LISTED_S, JUDGED)
+        rows, events = finders.judged(store(), JUDGED)
     except StoreError as error:
         st.html(f'<p class="note">{escape(str(error))}</p>')
         return

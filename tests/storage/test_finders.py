@@ -66,6 +66,18 @@ def test_commands_and_events_are_found_by_kind_author_and_state(store: Store, jo
     }
 
 
+def test_the_newest_start_of_an_engine_is_known_however_much_happened_since(store: Store, journal: Journal) -> None:
+    commands.submit(store, "pause", {}, "cli")
+    events = [{"at": NOW, "kind": "engine_started", "text": "first"}]
+    events += [{"at": NOW + 1, "kind": "engine_started", "text": "second"}]
+    events += [{"at": NOW + 2 + k, "kind": "server_lost", "text": f"{k}"} for k in range(5)]
+    journal.commit(Batch(NOW, 0.0, events=events))
+    rows, found = finders.judged(store, 3)
+    assert [row["kind"] for row in rows] == ["pause"]
+    assert [event["text"] for event in found] == ["4", "3", "2", "second"]
+    assert [event["text"] for event in finders.judged(store, 9)[1]].count("second") == 1
+
+
 def test_every_kind_of_row_is_counted_with_its_limits(store: Store, journal: Journal) -> None:
     commands.submit(store, "pause", {}, "cli")
     runs.save(store, "tune", {}, {})
