@@ -6,15 +6,30 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 STATIC = HERE / "_ui" / "static"
-#: File and title of each page; its path in the URL is the file's name, the first one's is /.
+SHEETS = (
+    "page.css",
+    "tables.css",
+    "lists.css",
+)
+#: File and title of each page; its path in the URL is the file's name, the first one's is /. What is live comes first,
+#: then what explains it, then what changes it.
 PAGES = (
-    *(("fleet", "Fleet"), ("queues", "Queues"), ("conversations", "Conversations"), ("kv", "KV"), ("power", "Power")),
-    *(("debt", "SLO debt"), ("tuning", "Tuning"), ("servers", "Servers")),
+    ("fleet", "Fleet"),
+    ("queues", "Queues"),
+    ("workflows", "Workflows"),
+    ("conversations", "Conversations"),
+    ("kv", "KV"),
+    ("power", "Power"),
+    ("servers", "Servers"),
+    ("debt", "SLO debt"),
+    ("tuning", "Tuning"),
     ("scenarios", "Scenarios"),
+    ("audit", "Audit"),
+    ("settings", "Settings"),
 )
 
 st.set_page_config(page_title="Headway", page_icon=str(STATIC / "icon.svg"), layout="wide")
-for sheet in ("page.css", "tables.css"):
+for sheet in SHEETS:
     st.html(STATIC / sheet)
 pages = [st.Page(HERE / f"{name}.py", title=title, default=name == "fleet") for name, title in PAGES]
 current = st.navigation(pages, position="top")

@@ -9,6 +9,8 @@ from pages._ui import changes, filters, frame, retention, tables
 from pages._ui.talk import selected
 
 FIELDS = conversations.Filter._fields
+#: Changes that reach conversations.
+KINDS = ("retention", "cancel", "policy")
 
 
 def choices(detail: dict[str, Any] | None) -> filters.Choices:
@@ -44,7 +46,7 @@ def pins(wanted: conversations.Filter, policy: str) -> None:
 if seen := frame.opened("conversations", "Conversations", "Where is each kept, and why did it break?"):
     snapshot, clicked = seen
     if clicked.workflow is not None:
-        st.switch_page("debt.py", query_params={"workflow": str(clicked.workflow)})
+        st.switch_page("workflows.py", query_params={"workflow": str(clicked.workflow)})
     if clicked.conversation is not None:
         st.query_params["conversation"] = str(clicked.conversation)
     totals()
@@ -62,4 +64,4 @@ if seen := frame.opened("conversations", "Conversations", "Where is each kept, a
                 retention.form(applied)
                 retention.state()
         with frame.panel("changes", "Recent changes"):
-            changes.recent_changes(("retention", "cancel", "policy"))
+            changes.recent_changes(KINDS, "KV retention, policy and given-up workflows only.")

@@ -6,7 +6,6 @@ import streamlit as st
 
 from control.present import ledger
 from pages._ui import frame, tables
-from pages._ui.story import selected
 from storage import readers
 
 LISTED = 40
@@ -45,20 +44,21 @@ def workflows() -> None:
     if detail := frame.detail():
         listed = ledger.listed(detail, frame.read(readers.workflows, LISTED), LISTED)
         empty = tables.note("No workflow is late and none has ended yet.", "empty")
-        st.html(tables.table(listed, "workflows") if listed.rows else empty)
+        more = '<p class="note"><a href="workflows">All workflows, with search and filters</a></p>'
+        st.html(tables.table(listed, "workflows") + more if listed.rows else empty)
 
 
+if asked := st.query_params.get("workflow"):  # links of before there was a page of workflows
+    st.switch_page("workflows.py", query_params={"workflow": asked})
 if seen := frame.opened("debt", "SLO debt", "Where does time go, and who pays?"):
     if seen[1].workflow is not None:
-        st.query_params["workflow"] = str(seen[1].workflow)
-    if asked := st.query_params.get("workflow"):
-        selected(asked)
+        st.switch_page("workflows.py", query_params={"workflow": str(seen[1].workflow)})
     with st.container(key="split-debt"):
         left, right = st.columns([1, 1.25], gap="small")
     with left, frame.panel("causes", "Debt by cause", "time less the plan"):
         causes(seen[0]["fleet"])
     with right, frame.panel("payers", "Who pays", "s by cause"), st.container(key="scroll-heat"):
         payers()
-    remark = "late ones on their way first, then the newest that ended"
+    remark = f"late ones on their way first, then the newest that ended; {LISTED} at most"
     with frame.panel("workflows", "Workflows", remark), st.container(key="scroll-workflows"):
         workflows()

@@ -41,4 +41,4 @@ if frame.opened("power", "Power", "Where do the joules go, and what would a cap 
             else:
                 st.html(frame.waiting("its caps"))
         with frame.panel("changes", "Recent changes"):
-            changes.recent_changes(caps.KINDS)
+            changes.recent_changes(caps.KINDS, "Power caps only.")

@@ -56,7 +56,7 @@ def calls(wanted: queues.Filter) -> None:
 
 if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):
     if seen[1].workflow is not None:
-        st.switch_page("debt.py", query_params={"workflow": str(seen[1].workflow)})
+        st.switch_page("workflows.py", query_params={"workflow": str(seen[1].workflow)})
     wanted = queues.Filter(*filters.chosen(FIELDS, choices(frame.detail())))
     totals(wanted)
     with st.container(key="split-queues"):

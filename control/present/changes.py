@@ -6,8 +6,13 @@ The marks on the charts come from the same events (`marks`), so both tell one st
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from control.present.marks import MARKED, SCRIPTED
+from control.present.marks import MARKED, SCRIPTED, value_of
 from control.present.wording import Order, asked, inverse, outcome
+
+_INSTANCE = frozenset({"drain", "undrain", "kill", "revive"})
+_CAPS = frozenset({"power_cap", "power_caps"})
+#: Events after which nothing holds of what was changed before: the engine began from nothing.
+_ANEW = frozenset({"engine_started", "engine_fresh", "scenario"})
 
 
 class Change(NamedTuple):
@@ -23,25 +28,86 @@ class Change(NamedTuple):
     undo: Order | None = None
 
 
-def changes(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str, Any]], limit: int) -> list[Change]:
-    """At most `limit` changes from command rows and event rows; events a command caused are not repeated."""
-    undone = {c["undo_of"] for c in commands if c["undo_of"] is not None and c["state"] != "refused"}
+class Undo(NamedTuple):
+    """What can still be taken back, by the command's id, and the commands that were."""
+
+    orders: Mapping[int, Order]
+    done: frozenset[int]
+
+
+def changes(
+    commands: Sequence[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]],
+    limit: int,
+    kinds: Sequence[str] = (),
+) -> list[Change]:
+    """At most `limit` changes from command rows and event rows; events a command caused are not repeated.
+
+    With `kinds` only those; what can be undone is judged by all rows all the same.
+    """
     rows = list(events)
-    replaced = {e["command_id"]: e.get("old") for e in rows if e["command_id"] is not None}
-    listed = [_of_command(c, c["id"] in undone, replaced.get(c["id"])) for c in commands]
-    listed += [_of_event(e) for e in rows if e["command_id"] is None and e["kind"] in MARKED]
+    undo = undo_of(commands, rows)
+    listed = [of_command(c, undo) for c in commands if not kinds or c["kind"] in kinds]
+    own = [e for e in rows if e["command_id"] is None and e["kind"] in MARKED]
+    listed += [of_event(e) for e in own if not kinds or e["kind"] in kinds]
     return sorted(listed, key=lambda c: c.at, reverse=True)[:limit]
 
 
-def _of_command(row: Mapping[str, Any], undone: bool, replaced: object) -> Change:
-    how = "✓ applied, undone" if undone and row["state"] == "applied" else outcome(row)
+def undo_of(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]) -> Undo:
+    """What can be undone of these commands: the newest change of each thing, where it has an inverse.
+
+    What was changed again since, by anybody, cannot; nor can an undo, what was undone, or what an engine of before did.
+    """
+    rows = list(events)
+    caused = {e["command_id"]: e for e in rows if e["command_id"] is not None}
+    done = frozenset(c["undo_of"] for c in commands if c["undo_of"] is not None and c["state"] != "refused")
+    history = [(_at(c), 1, c["id"], c) for c in commands if c["state"] != "refused"]
+    history += [(e["at"], 0, e["id"], e) for e in rows if e["command_id"] is None]
+    orders: dict[int, Order] = {}
+    touched: set[str] = set()
+    for _, is_command, number, row in sorted(history, key=lambda entry: entry[:3], reverse=True):
+        if row["kind"] in _ANEW and not (is_command and row["state"] != "applied"):
+            break
+        event = caused.get(number) if is_command else row
+        things = _things(row, event)
+        if is_command and row["undo_of"] is None and number not in done and not things & touched:
+            order = inverse(row, event.get("old") if event else None)
+            orders |= {number: order} if order is not None else {}
+        touched |= things
+    return Undo(orders, done)
+
+
+def of_command(row: Mapping[str, Any], undo: Undo) -> Change:
+    """The line of a command."""
+    undone = row["id"] in undo.done and row["state"] == "applied"
+    how = "✓ applied, undone" if undone else outcome(row)
     prefix = f"undo of #{row['undo_of']}: " if row["undo_of"] is not None else ""
-    undo = None if undone else inverse(row, replaced)
+    order = undo.orders.get(row["id"])
     what = prefix + asked(row)
-    return Change(f"c{row['id']}", row["created_at"], what, row["author"], row["state"], how, row["id"], undo)
+    return Change(f"c{row['id']}", row["created_at"], what, row["author"], row["state"], how, row["id"], order)
 
 
-def _of_event(row: Mapping[str, Any]) -> Change:
+def of_event(row: Mapping[str, Any]) -> Change:
+    """The line of what the engine, or the scenario it runs, did by itself."""
     text = row["text"] or row["kind"].replace("_", " ")
     author = SCRIPTED.rstrip(": ") if text.startswith(SCRIPTED) else "engine"
     return Change(f"e{row['id']}", row["at"], text.removeprefix(SCRIPTED), author, "event", "")
+
+
+def _at(command: Mapping[str, Any]) -> float:
+    return float(command.get("decided_at") or command["created_at"])
+
+
+def _things(row: Mapping[str, Any], event: Mapping[str, Any] | None) -> set[str]:
+    """Names of what a command or an event of the engine's own changed."""
+    kind, payload = str(row["kind"]), row.get("payload")
+    if kind in _INSTANCE:
+        name = payload.get("instance") if isinstance(payload, Mapping) else row.get("target")
+        return {f"state of {name}"}
+    if kind == "slow":
+        name = payload.get("instance") if isinstance(payload, Mapping) else row.get("target")
+        return {f"speed of {name}"}
+    if kind in _CAPS:
+        caps = value_of(event.get("new")) if event else None
+        return {f"cap of {name}" for name in caps} if isinstance(caps, Mapping) else {"caps"}
+    return {"clock"} if kind in ("pause", "resume") else {kind}

@@ -25,7 +25,12 @@ CAUSES = {
 SHORT = dict(
     zip(CAUSES, ("own", "others", "prefill", "decode", "preempt.", "transfer", "tool", "failure"), strict=True)
 )
-_STATES = {"completed": "✓ completed", "failed": "✕ failed", "cancelled": "cancelled", "refused": "✕ refused"}
+#: How a workflow ended, in words.
+STATES = {"completed": "✓ completed", "failed": "✕ failed", "cancelled": "cancelled", "refused": "✕ refused"}
+
+
+#: The sentence for a workflow that was placed and is neither among the latest active ones nor ended.
+ON_ITS_WAY = "On its way; its timeline is drawn once it has ended."
 
 
 class Check(NamedTuple):
@@ -111,7 +116,7 @@ def facts(row: Mapping[str, Any]) -> str:
     cause = f" ({_CAUSES.get(row['cause'], row['cause'])})" if row.get("cause") else ""
     is_done = row["latency_s"] is not None and row["state"] != "cancelled"
     slo = f", SLO {duration(row['slo_s']).text}, {fate}" if is_done else ""
-    return f"{row['kind']} of {row['tenant']}, {_STATES.get(row['state'], row['state'])}{cause}{slo}"
+    return f"{row['kind']} of {row['tenant']}, {STATES.get(row['state'], row['state'])}{cause}{slo}"
 
 
 def progress(active: Mapping[str, Any]) -> str:
@@ -186,7 +191,7 @@ def _ended(row: Mapping[str, Any], causes: Sequence[str]) -> list[Cell]:
     late, spent = _late(row), row.get("ledger")
     return [
         workflow(int(row["id"])),
-        Cell(_STATES.get(row["state"], str(row["state"])), "" if row["state"] == "completed" else "late"),
+        Cell(STATES.get(row["state"], str(row["state"])), "" if row["state"] == "completed" else "late"),
         Cell(str(row["kind"])),
         Cell(str(row["tenant"])),
         duration(row["latency_s"]),

@@ -8,6 +8,7 @@ from control.present.units import NOTHING, number, seconds
 
 Row = Mapping[str, Any]
 DRIFT_AMBER = 0.25  # predicted and served may differ by so much
+METRICS_AMBER_S = 5.0  # age of the last scrape from which it is no longer trusted
 HEALTH = {"ready": ("● ready", ""), "starting": ("○ not ready", "amber"), "sick": ("▲ taken out", "late")}
 FRESH = {"live": "", "stale": "amber", "missing": "amber"}
 
@@ -131,7 +132,7 @@ def _off(drift: float | None) -> str:
 
 
 def _old(ages: Sequence[float]) -> str:
-    return "amber" if ages and max(ages) > 5.0 else ""
+    return "amber" if ages and max(ages) > METRICS_AMBER_S else ""
 
 
 def _flights(rows: Sequence[Row]) -> str:

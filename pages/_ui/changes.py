@@ -14,10 +14,11 @@ from control.present.wording import asked, given, meanwhile, outcome, policy_nam
 from pages._ui import edits
 from pages._ui.look import look
 from pages._ui.source import store
-from storage import commands, readers
+from storage import commands, finders
 
 SHOWN = 20
-LISTED_S = 24 * 3600.0
+#: Newest rows that decide what can still be undone.
+JUDGED = 200
 
 
 @st.fragment(run_every=1)
@@ -46,17 +47,18 @@ def command_state() -> None:
 
 
 @st.fragment(run_every=2)
-def recent_changes(kinds: tuple[str, ...] = ()) -> None:
-    """The newest changes with author, time and a button that takes them back; only those of `kinds` where given."""
+def recent_changes(kinds: tuple[str, ...] = (), limits: str = "") -> None:
+    """The newest changes with author, time and a button that takes them back.
+
+    Only those of `kinds` where given; `limits` says so. A link leads to all.
+    """
     try:
-        rows = commands.recent(store(), SHOWN)
-        events = readers.events(store(), time.time() - LISTED_S, SHOWN)
+        rows, events = finders.judged(store(), JUDGED)
     except StoreError as error:
         st.html(f'<p class="note">{escape(str(error))}</p>')
         return
-    if kinds:
-        rows, events = ([row for row in found if row["kind"] in kinds] for found in (rows, events))
-    listed = changes(rows, events, SHOWN)
+    listed = changes(rows, events, SHOWN, kinds)
+    st.html(f'<p class="note">{escape(limits)} <a href="audit">All changes</a></p>')
     if not listed:
         st.html('<p class="note">Nothing was changed yet. Changes appear here with their author.</p>')
     for change in listed:
@@ -69,10 +71,15 @@ def _line(change: Change) -> None:
             f'<p class="change state-{change.state}"><time>{clock(change.at)}</time> {escape(change.what)}'
             f"<span>{escape(change.author)} {escape(change.outcome)}</span></p>"
         )
-        if change.undo is not None:
-            undo = change.undo
-            args = (undo.kind, given(undo), undo.expected, change.command_id)
-            st.button("Undo", key=f"undo-{change.id}", type="tertiary", on_click=edits.submit, args=args)
+        undo_button(change)
+
+
+def undo_button(change: Change) -> None:
+    """The button that takes a change back, where there is something to take back."""
+    if change.undo is not None:
+        undo = change.undo
+        args = (undo.kind, given(undo), undo.expected, change.command_id)
+        st.button("Undo", key=f"undo-{change.id}", type="tertiary", on_click=edits.submit, args=args)
 
 
 def _redraw(snapshot: dict[str, Any], pending: set[str]) -> bool:
@@ -94,6 +101,16 @@ def clock(at: float) -> str:
     """Wall time of epoch s in the viewer's time zone, with the day where it is not today's."""
     moment, now = _local(at), _local(time.time())
     return moment.strftime("%H:%M:%S" if moment.date() == now.date() else "%d %b %H:%M")
+
+
+def times(at: float) -> tuple[str, str]:
+    """Epoch s as the viewer's time, short and in full."""
+    return clock(at), moment(at)
+
+
+def moment(at: float) -> str:
+    """Date and wall time of epoch s in the viewer's time zone, with the zone."""
+    return _local(at).strftime("%d %b %Y %H:%M:%S %Z")
 
 
 def _local(at: float) -> datetime:

@@ -18,6 +18,12 @@ FIELDS = ("alpha", "policy", "speed", "load_scale")
 AUTHOR = "dashboard"
 
 
+def author() -> str:
+    """Who writes: "dashboard", with the viewer's address behind it where it is another machine's."""
+    address = st.context.ip_address
+    return f"{AUTHOR} {address}" if isinstance(address, str) and address else AUTHOR
+
+
 def key(field: str) -> str:
     """Widget key of a field; a new one after each reset, so that the widget takes its value anew."""
     return f"{field}-{st.session_state.setdefault(f'{field}_round', 0)}"
@@ -69,7 +75,7 @@ def submit(kind: str, value: Any = None, old: Any = None, undo_of: int | None = 
     asked = order(kind, value, old)
     st.session_state["problem"] = ""
     try:
-        commands.submit(store(), asked.kind, asked.payload, AUTHOR, expected=asked.expected, undo_of=undo_of)
+        commands.submit(store(), asked.kind, asked.payload, author(), expected=asked.expected, undo_of=undo_of)
     except HeadwayError as error:
         st.session_state["problem"] = str(error)
 

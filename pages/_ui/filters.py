@@ -1,4 +1,8 @@
-"""Filters of a page, kept in the URL; a choice stays while what it names comes and goes."""
+"""Filters of a page, kept in the URL; a choice stays while what it names comes and goes.
+
+Streamlit carries a choice from page to page where both have a field of that name, in the URL too: so fields of one name
+mean one thing on all pages.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -19,12 +23,22 @@ def known(field: str, fresh: Sequence[str]) -> list[str]:
 
 def chosen(fields: Sequence[str], choices: Choices) -> list[str]:
     """One select box a field, side by side; what is chosen in each."""
+    with row():
+        return boxes(fields, choices)
+
+
+def boxes(fields: Sequence[str], choices: Choices) -> list[str]:
+    """The select boxes alone, for a row that holds more."""
     found = []
-    with st.container(key="filters", horizontal=True, gap="small"):
-        for field in fields:
-            options = known(field, choices(field))
-            found.append(st.selectbox(field.capitalize(), options, key=field, bind="query-params", width=190) or ALL)
+    for field in fields:
+        options = known(field, choices(field))
+        found.append(st.selectbox(field.capitalize(), options, key=field, bind="query-params", width=190) or ALL)
     return found
+
+
+def row() -> st.delta_generator.DeltaGenerator:
+    """The row that filters stand in."""
+    return st.container(key="filters", horizontal=True, gap="small")
 
 
 def is_new(fields: Sequence[str], choices: Choices) -> bool:

@@ -1,10 +1,11 @@
-"""One workflow's story: its timeline and debt once it has ended, its progress and placements before."""
+"""One workflow's story: its timeline and debt once it has ended, what it does now before; and its placements."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from control.present import gantt, ledger, queues
+from control.present import gantt, ledger, queues, workflows
 from pages._ui import frame, tables
 from pages._ui.component import figure
 from storage import readers
@@ -16,13 +17,17 @@ def selected(asked: str) -> None:
     """The panel of the workflow that the URL names as `asked`."""
     number = frame.number_of(asked)
     with frame.panel("selected", "Workflow" if number is None else f"Workflow #{number}"):
-        st.button("Close", key="close-workflow", type="tertiary", on_click=st.query_params.clear)
+        st.button("Close", key="close-workflow", type="tertiary", on_click=_close)
         if number is None:
             st.html(tables.note(ledger.no_number(asked), "empty"))
         elif (row := _row(number)) and _active(number) is None:
             _story(row)
         else:
             _on_its_way(number)
+
+
+def _close() -> None:
+    st.query_params.pop("workflow", None)
 
 
 def _story(row: dict[str, Any]) -> None:
@@ -41,20 +46,31 @@ def _story(row: dict[str, Any]) -> None:
         with right:
             causes = tables.table(ledger.by_cause(list(ledger.CAUSES), row["ledger"], None), "causes")
             st.html(causes + tables.note(check.text()))
+    placed = workflows.own(frame.read(readers.decisions, PLACEMENTS, row["id"]), row)
+    with st.container(key="scroll-placed"):
+        st.html(_placements(placed))
 
 
 @st.fragment(run_every=2)
 def _on_its_way(number: int) -> None:
-    active = _active(number)
+    active, detail = _active(number), frame.detail()
     if active is None and _row(number) is not None:
         st.rerun()
     placed = frame.read(readers.decisions, PLACEMENTS, number)
     if active is None and not placed:
         st.html(tables.note(ledger.unknown(number), "empty"))
         return
-    words = ledger.progress(active) if active else "On its way; its timeline is drawn once it has ended."
-    rows = tables.table(queues.placements(placed), "placed") if placed else ""
-    st.html(tables.note(words) + rows)
+    words = [ledger.progress(active), *workflows.doing(detail, active)] if active and detail else [ledger.ON_ITS_WAY]
+    st.html("".join(tables.note(line) for line in words))
+    with st.container(key="scroll-placed"):
+        st.html(_placements(placed))
+
+
+def _placements(placed: Sequence[Mapping[str, Any]]) -> str:
+    if not placed:
+        return tables.note("No placement of it is stored; the newest 200,000 of the last 24 h are.")
+    newest = f", the newest {PLACEMENTS}" if len(placed) == PLACEMENTS else ""
+    return tables.title("Placements", f"newest first{newest}") + tables.table(queues.placements(placed), "placed")
 
 
 def _row(number: int) -> dict[str, Any] | None:

@@ -10,9 +10,10 @@ from control.present.cells import Cell, Table
 
 
 def table(shown: Table, name: str) -> str:
-    """A table; `name` becomes its class, columns hide on narrow screens by it (page.css)."""
+    """A table; `name` becomes its class, columns hide on narrow screens by it (page.css). It may go without heads."""
     head = "".join(_cell(cell, "th") for cell in shown.heads)
-    return f'<table class="tbl tbl-{name}"><thead><tr>{head}</tr></thead><tbody>{rows(shown)}</tbody></table>'
+    above = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return f'<table class="tbl tbl-{name}">{above}<tbody>{rows(shown)}</tbody></table>'
 
 
 def rows(shown: Table) -> str:
@@ -101,7 +102,7 @@ def _cell(cell: Cell, tag: str) -> str:
 
 def _inside(cell: Cell) -> str:
     if cell.workflow is not None:
-        return f'<a href="debt?workflow={cell.workflow}">{escape(cell.text)}</a>'
+        return f'<a href="workflows?workflow={cell.workflow}">{escape(cell.text)}</a>'
     if cell.conversation is not None:
         return f'<a href="conversations?conversation={cell.conversation}">{escape(cell.text)}</a>'
     if cell.run is not None:

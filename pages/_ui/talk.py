@@ -35,7 +35,7 @@ def _story(number: int) -> None:
     if st.session_state.setdefault("talk_open", row is not None) != (row is not None):
         del st.session_state["talk_open"]
         st.rerun()
-    link = f'<p class="note"><a href="debt?workflow={number}">Workflow #{number} on SLO debt</a></p>'
+    link = f'<p class="note"><a href="workflows?workflow={number}">Workflow #{number} with its debt</a></p>'
     if row is not None:
         st.html(tables.note(conversations.facts(row)) + link)
         _drawn(number, conversations.timeline(row), row["elapsed_s"])

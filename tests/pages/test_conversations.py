@@ -67,7 +67,7 @@ def test_a_conversation_opens_with_its_turns_and_a_link_to_its_workflow(engine: 
     app = at("conversations", conversation="312")
     assert not app.exception
     assert "broke 1 time, last because others needed the blocks" in texts(app)
-    assert 'href="debt?workflow=312"' in texts(app)
+    assert 'href="workflows?workflow=312"' in texts(app)
     assert figures(app) == 2  # bar and turns
 
 

@@ -113,9 +113,9 @@ def test_a_workflow_is_followed_from_its_queue_to_its_story_without_a_reload(bas
     follow(page, "Queues")
     page.locator(".tbl-queue a").first.click()
     expect_selected(page, "Workflow #100")
-    page.locator('.tbl-workflows a[href$="=304"]').click()
+    page.locator('.tbl-listed a[href$="=304"]').click()
     expect(page.locator(".st-key-panel-selected svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
-    assert page.url.endswith("/debt?workflow=304")
+    assert page.url.endswith("/workflows?workflow=304")
     assert page.evaluate("window.stillTheSamePage") is True
     follow(page, "Tuning")
 
@@ -181,6 +181,22 @@ def test_a_mode_and_a_run_are_asked_for_and_taken(base: str, page: Page, engine_
     expect(tuner).to_contain_text("✓ applied (run tuning)", timeout=15_000)
     expect(tuner.get_by_role("button", name="Run tuning")).to_be_disabled()
     assert [row["kind"] for row in commands.recent(engine_store, 9)] == ["tune", "tuning_mode"]
+
+
+def test_a_list_of_some_changes_leads_to_all_of_them_without_a_reload(base: str, page: Page) -> None:
+    page.goto(f"{base}/power")
+    page.evaluate("window.stillTheSamePage = true")
+    page.get_by_role("link", name="All changes").click(timeout=PATIENCE_MS)
+    expect(page.locator(".hw-title h1")).to_have_text("Audit", timeout=PATIENCE_MS)
+    assert page.evaluate("window.stillTheSamePage") is True
+
+
+def test_a_filter_that_only_one_page_has_does_not_reach_the_next(base: str, page: Page) -> None:
+    page.goto(f"{base}/conversations?state=held")
+    expect(page.locator(".tbl-pins tbody tr")).to_have_count(1, timeout=PATIENCE_MS)
+    follow(page, "Workflows")
+    expect(page.locator(".tbl-listed a").first).to_be_visible(timeout=PATIENCE_MS)
+    assert "state=" not in page.url
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def test_each_instance_shows_its_calls_in_order_with_links_to_their_workflows(en
     assert not app.exception
     shown = texts(app)
     assert shown.index(">1000<") < shown.index(">1001<") < shown.index(">1002<")
-    assert 'href="debt?workflow=100"' in shown
+    assert 'href="workflows?workflow=100"' in shown
     assert "first 14 of 40 waiting" in shown
     assert "✕ −3.40 s" in shown
 

@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from control.errors import LeaseHeldError, StoreError
-from storage import commands, lease, readers, retention, runs
+from storage import commands, facts, finders, lease, readers, retention, runs
 from storage.journal import Batch, Journal
 from storage.open import Store, open_store
 from storage.tables import METADATA
@@ -106,6 +106,12 @@ def test_a_tick_its_commands_and_its_reads(store: Store) -> None:
     assert readers.samples(store, "fleet", 0, 1)["queued"].tolist() == [1.0] * 3
     assert readers.events(store, 0, 1)[0]["new"] == 0.5
     assert readers.fleet_summary(store)["input_tokens"] == 3 * 2**40
+    assert [row["id"] for row in finders.ended(store, finders.Workflows("a", number="7", late=True), 2)[0]] == [7, 7]
+    assert finders.commands(store, finders.Changes("alpha", "dashboard", "applied"), 9)[1] == 1
+    assert finders.caused(store, [number])[number]["old"] == 0.2
+    assert finders.workflow_values(store) == {"tenant": ["a"], "kind": ["chat"]}
+    assert facts.size_bytes(store) > 0
+    assert {row.what: row.rows for row in facts.kept(store)}["workflows"] == 3
     assert journal.load_checkpoint() == (NOW + 2, 2.0, b"\0world")
     assert commands.pending(store) == []
     assert runs.recent(store, 5) == []

@@ -3,7 +3,7 @@
 import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
-const LINKS = [["debt", "workflow"], ["tuning", "run"], ["conversations", "conversation"]]; // page and key of its query
+const LINKS = [["workflows", "workflow"], ["tuning", "run"], ["conversations", "conversation"]]; // page and key of its query
 
 const SKELETON = `
   <div class="hw-title">
@@ -52,10 +52,18 @@ export class Bar {
   }
 }
 
-/** A plain click on the link of a workflow or run opens it in this session; with a modifier the browser follows it. */
+/** A plain click on the link of a workflow, run or page opens it in this session; with a modifier the browser follows it. */
 function follow(event, trigger) {
+  if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const page = event.target.closest?.(".note a:not([href*='?'])");
+  const entry = page && document.querySelector(`.st-key-phone-nav a[href$="${CSS.escape(page.getAttribute("href"))}"]`);
+  if (entry) {
+    event.preventDefault();
+    entry.click();
+    return;
+  }
   const link = event.target.closest?.(LINKS.map(([page, key]) => `a[href^="${page}?${key}="]`).join());
-  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!link) return;
   event.preventDefault();
   const asked = new URL(link.href).searchParams;
   const key = LINKS.map(([, name]) => name).find((name) => asked.has(name));
