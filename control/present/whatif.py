@@ -1,0 +1,271 @@
+"""What would happen if? A stored fork in; the picture to draw, the table of its settings and words out.
+
+Runs are those of the store's runs of kind "whatif". Their result grows while the engine computes: the settings
+that are done stand in `result["settings"]`. The picture holds every line, so that the browser shows another setting
+without asking.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from control.present.cells import Cell, Table, duration, measured, percent, share
+from control.present.units import MINUS, NOTHING, number, seconds, significant
+from control.present.whatif_ask import ahead
+
+Run = Mapping[str, Any]
+Setting = Mapping[str, Any]
+#: Index of the setting that changes nothing.
+AS_IT_IS = 0
+#: Lines that are drawn: key, title, unit. The first is the large one.
+LINES = (
+    ("p95_s", "P95 latency", "s"),
+    ("slo_debt_s", "SLO debt", "s"),
+    ("queued", "Queued calls", "calls"),
+    ("power_w", "GPU power", "W"),
+)
+#: How much higher than the highest mean a band may reach before the axis cuts it off.
+BAND_ROOM = 2.0
+DIGITS = 4
+
+
+class Figure(NamedTuple):
+    """A figure over the seeds: its mean and the band that holds 80 % of them; None where there is none."""
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def result_of(run: Run) -> Mapping[str, Any]:
+    """What is there of a run's result."""
+    found = run.get("result")
+    return found if isinstance(found, Mapping) else {}
+
+
+def computing(run: Run | None) -> bool:
+    """Whether the engine is still at it."""
+    return run is not None and result_of(run).get("state") == "running"
+
+
+def settings_of(run: Run) -> list[Setting]:
+    """The settings that are done, in the order of the spec."""
+    return list(result_of(run).get("settings") or ())
+
+
+def possible(run: Run) -> list[Setting]:
+    """The settings that are done and can be."""
+    return [s for s in settings_of(run) if not s.get("problem")]
+
+
+def setting_of(run: Run, index: int | None) -> Setting | None:
+    """The setting of that index, None where it is not done."""
+    return next((s for s in settings_of(run) if s["index"] == index), None)
+
+
+def best_of(run: Run) -> int:
+    """Index of the best setting, of `AS_IT_IS` while nothing is surely better."""
+    return int(result_of(run).get("best") or AS_IT_IS)
+
+
+def figure(setting: Setting | None, name: str) -> Figure:
+    """A figure of a setting."""
+    found = (setting or {}).get("figures", {}).get(name) or {}
+    return Figure(found.get("mean"), found.get("low"), found.get("high"))
+
+
+def about(run: Run, clock: str) -> str:
+    """From when the fork is and what it looks at, in words; `clock` is its wall time as text."""
+    params = run["params"]
+    asked = params.get("spec") or {}
+    back_s = float(asked.get("back_s") or 0.0)
+    ago = f", {seconds(back_s)} back" if back_s else ""
+    where = f"{params.get('policy', NOTHING)}, α {params['alpha']:.2f}" if params.get("alpha") is not None else ""
+    facts = [
+        f"Forked at {clock}",
+        f"simulated {number(round(params.get('sim_s', 0.0)), 6)} s{ago}",
+        ahead(asked),
+        where,
+    ]
+    return ", ".join(fact for fact in facts if fact)
+
+
+def took(run: Run) -> str:
+    """How long it took, in words; "" while nothing is known."""
+    result = result_of(run)
+    first_s, wall_s, cpu_s = (result.get(key) for key in ("first_s", "wall_s", "cpu_s"))
+    if first_s is None:
+        return ""
+    done = len(settings_of(run))
+    if result.get("state") == "running":
+        return f"first setting after {duration(first_s).text}, {done} done"
+    cost = f" ({duration(cpu_s).text} of CPU)" if cpu_s else ""
+    return f"first setting after {duration(first_s).text}, all {done} after {duration(wall_s).text}{cost}"
+
+
+def words(setting: Setting | None) -> str:
+    """A setting's P95 with its band, debt and power, in words."""
+    if setting is None:
+        return NOTHING
+    if setting.get("problem"):
+        return f"cannot be: {setting['problem']}"
+    debt, power = figure(setting, "slo_debt_s"), figure(setting, "power_w")
+    rest = [f"SLO debt {duration(debt.mean).text}", f"{measured(power.mean, 'W')}"]
+    return ", ".join([f"P95 {with_band(figure(setting, 'p95_s'))}", *(part for part in rest if NOTHING not in part)])
+
+
+def with_band(found: Figure) -> str:
+    """A time with its band, e.g. "12.1 s (10.9 s to 13.4 s)"."""
+    if found.mean is None:
+        return NOTHING
+    return f"{duration(found.mean).text} ({band(found)})" if found.low is not None else duration(found.mean).text
+
+
+def band(found: Figure) -> str:
+    """The band of a time in words."""
+    return NOTHING if found.low is None else f"{duration(found.low).text} to {duration(found.high).text}"
+
+
+def table(run: Run) -> Table:
+    """A row a setting that is done."""
+    heads = [Cell("Setting"), Cell("P50", "num"), Cell("P95", "num"), Cell("80 % band", "num", hint="Over the seeds")]
+    heads += [Cell("P95 change", "num", hint="Against as it is"), Cell("Attainment", "num"), Cell("SLO debt", "num")]
+    heads += [Cell("Ended", "num", hint="Workflows per second"), Cell("TTFET P95", "num"), Cell("tok/J", "num")]
+    heads += [Cell("Power", "num"), Cell("Remark")]
+    unchanged = figure(setting_of(run, AS_IT_IS), "p95_s").mean
+    return Table(heads, [_row(run, setting, unchanged) for setting in settings_of(run)])
+
+
+def verdict(run: Run) -> str:
+    """What the fork says, in one sentence."""
+    best, shown = best_of(run), result_of(run)
+    if shown.get("state") != "done":
+        return ""
+    found = setting_of(run, best)
+    if best == AS_IT_IS or found is None:
+        return "No setting is surely better than as it is."
+    gain = change(figure(found, "p95_s").mean, figure(setting_of(run, AS_IT_IS), "p95_s").mean)
+    return f"Best: {found['name']}, P95 {with_band(figure(found, 'p95_s'))}, {gain} against as it is."
+
+
+def change(value: float | None, base: float | None) -> str:
+    """The change from `base` to `value` in % with its sign."""
+    if value is None or not base:
+        return NOTHING
+    points = round(100.0 * (value / base - 1.0), 1) + 0.0
+    sign = MINUS if points < 0 else "+" if points > 0 else ""
+    return f"{sign}{abs(points):.{1 if abs(points) < 10 else 0}f} %"
+
+
+def picture(run: Run, selected: int, debt_limit_s: float | None = None) -> dict[str, Any]:
+    """All that the browser draws; `selected` is the setting shown until the viewer picks one.
+
+    Times are minutes from the fork; `debt_limit_s` is drawn where the debt comes near it.
+    """
+    drawn = possible(run)
+    back_s = float((run["params"].get("spec") or {}).get("back_s") or 0.0)
+    return {
+        "run": run["id"],
+        "selected": selected,
+        "now": f"{seconds(back_s)} ago" if back_s else "now",
+        "settings": [_choice(run, setting) for setting in drawn],
+        "rows": [int(setting["index"]) for setting in settings_of(run)],
+        "charts": [_chart(run, drawn, *line, debt_limit_s if line[0] == "slo_debt_s" else None) for line in LINES],
+    }
+
+
+def _choice(run: Run, setting: Setting) -> dict[str, Any]:
+    """What the browser says of a setting; `alpha` puts it on the slider."""
+    asked = (run["params"].get("spec") or {}).get("settings") or []
+    index = int(setting["index"])
+    only = asked[index] if index < len(asked) and asked[index].get("name") == setting["name"] else {}
+    alpha = only.get("alpha") if set(only) <= {"name", "alpha"} else None
+    return {"index": index, "name": str(setting["name"]), "words": words(setting), "alpha": alpha}
+
+
+def _chart(run: Run, drawn: Sequence[Setting], key: str, title: str, unit: str, limit: float | None) -> dict[str, Any]:
+    """One line of all settings, each going on from where the past ends."""
+    past = run["params"].get("past") or {}
+    before = _thin(past.get(key) or ())
+    at = [_minutes(s) for s in past.get("times_s") or ()][: len(before)]
+    joint = before[-1] if before else None
+    ahead_of = [_minutes(s) for s in result_of(run).get("times_s") or ()]
+    lines = {int(s["index"]): _bands(s, key, joint) for s in drawn}
+    top = _top(before, lines.values())
+    return {
+        "key": key,
+        "title": title,
+        "unit": unit,
+        "past": {"x": [*at, 0.0], "y": [*before, joint]} if before else {"x": [], "y": []},
+        "x": [0.0, *ahead_of] if joint is not None else ahead_of,
+        "lines": {str(index): line for index, line in lines.items()},
+        "top": top,
+        "limit": limit if limit is not None and top >= 0.5 * limit else None,
+    }
+
+
+def _bands(setting: Setting, key: str, joint: float | None) -> dict[str, list[float | int | None]]:
+    """Mean, low and high of a line, each led by the last value of the past where there is one."""
+    line = (setting.get("lines") or {}).get(key) or {}
+    lead = [] if joint is None else [joint]
+    return {name: [*lead, *_thin(line.get(name) or ())] for name in ("mean", "low", "high")}
+
+
+def _top(before: Sequence[float | int | None], lines: Any) -> float:
+    """Upper end of the axis: all means, and the bands as far as they do not dwarf them."""
+    listed = list(lines)
+    means = [v for values in (before, *(line["mean"] for line in listed)) for v in values if v is not None]
+    highs = [v for line in listed for v in line["high"] if v is not None]
+    highest = max(means, default=0.0)
+    return 1.06 * (max(highest, min(max(highs, default=0.0), BAND_ROOM * highest)) or 1.0)
+
+
+def _row(run: Run, setting: Setting, unchanged_s: float | None) -> list[Cell]:
+    """One setting of the table; one that cannot be says why."""
+    index, name = int(setting["index"]), str(setting["name"])
+    if setting.get("problem"):
+        return [
+            Cell(name),
+            *(Cell(NOTHING, "num muted") for _ in range(10)),
+            Cell(f"✕ {setting['problem']}", "amber wrap"),
+        ]
+    p95 = figure(setting, "p95_s")
+    best = index == best_of(run) != AS_IT_IS
+    return [
+        Cell(name, "strong" if best else ""),
+        duration(figure(setting, "p50_s").mean),
+        duration(p95.mean),
+        Cell(band(p95), "num muted"),
+        Cell("" if index == AS_IT_IS else change(p95.mean, unchanged_s), "num"),
+        share(figure(setting, "slo_attainment").mean),
+        duration(figure(setting, "slo_debt_s").mean),
+        Cell(measured(figure(setting, "throughput_wps").mean, "/s"), "num"),
+        duration(figure(setting, "ttfet_p95_s").mean),
+        Cell(measured(figure(setting, "tokens_per_joule").mean, ""), "num"),
+        Cell(measured(figure(setting, "power_w").mean, "W"), "num"),
+        _remark(setting, best),
+    ]
+
+
+def _remark(setting: Setting, best: bool) -> Cell:
+    """Best, refused work, and whether it could be applied."""
+    said = ["✓ best"] if best else []
+    if refused := figure(setting, "refused").mean:
+        said.append(f"{number(refused)} refused")
+    if setting.get("applicable") is False and setting["index"] != AS_IT_IS:
+        said.append("not live")
+    hint = str(setting.get("why_not") or "") if "not live" in said else ""
+    return Cell(", ".join(said), "good" if best else "muted", hint=hint)
+
+
+def attained(setting: Setting | None) -> str:
+    """A setting's SLO attainment in %."""
+    return percent(figure(setting, "slo_attainment").mean)
+
+
+def _minutes(time_s: float) -> float:
+    return round(time_s / 60.0, 3)
+
+
+def _thin(values: Sequence[float | None]) -> list[float | int | None]:
+    """Values with the digits that a chart shows."""
+    return [significant(value, DIGITS) for value in values]
