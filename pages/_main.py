@@ -9,7 +9,7 @@ STATIC = HERE / "_ui" / "static"
 #: File and title of each page; its path in the URL is the file's name, the first one's is /.
 PAGES = (
     *(("fleet", "Fleet"), ("queues", "Queues"), ("conversations", "Conversations"), ("kv", "KV"), ("power", "Power")),
-    *(("debt", "SLO debt"), ("tuning", "Tuning"), ("servers", "Servers")),
+    *(("debt", "SLO debt"), ("tuning", "Tuning"), ("whatif", "What-if"), ("servers", "Servers")),
 )
 
 st.set_page_config(page_title="Headway", page_icon=str(STATIC / "icon.svg"), layout="wide")

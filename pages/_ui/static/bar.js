@@ -3,7 +3,7 @@
 import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
-const LINKS = [["debt", "workflow"], ["tuning", "run"], ["conversations", "conversation"]]; // page and key of its query
+const LINKS = [["debt", "workflow"], ["tuning", "run"], ["conversations", "conversation"], ["whatif", "fork"]]; // page and key of its query
 
 const SKELETON = `
   <div class="hw-title">
