@@ -17,6 +17,8 @@ if seen := frame.opened("whatif", "What-if", "What would happen if?"):
         view = whatif_show.board()
         with frame.panel("forks", "Kept forks", "newest first"):
             whatif_kept.panel(view.run)
+        with frame.panel("shadows", "Shadow policies", "same arrivals, other policy"):
+            shadows.panel(snapshot)
     with control:
         with frame.panel("ask", "Ask"):
             whatif_ask.form(snapshot, view.busy)
@@ -24,5 +26,3 @@ if seen := frame.opened("whatif", "What-if", "What would happen if?"):
         if view.run is not None:
             with frame.panel("apply", "Apply"):
                 whatif_apply.panel(view.run, view.setting)
-        with frame.panel("shadows", "Shadow policies", "same arrivals, other policy"):
-            shadows.panel(snapshot)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from control.present.cells import Cell, Table, duration, share, signed
+from control.present.cells import Cell, Table, amount, measured, share, signed
 from control.present.units import MINUS, NOTHING
 
 Snapshot = Mapping[str, Any]
@@ -34,7 +34,7 @@ def table(snapshot: Snapshot) -> Table:
 def note(snapshot: Snapshot) -> str:
     """Over what the figures are, in words."""
     window_s = (snapshot.get("fleet") or {}).get("window_s")
-    over = f", of the last {duration(window_s).text}" if window_s else ""
+    over = f", of the last {measured(window_s, 's')}" if window_s else ""
     return f"Same arrivals, other policy{over}. The gap is the shadow less the one in force."
 
 
@@ -45,19 +45,19 @@ def chosen(names: Sequence[str], snapshot: Snapshot) -> bool:
 
 def _real(snapshot: Snapshot, real: Mapping[str, Any]) -> list[Cell]:
     blank = Cell("", "num")
-    cells = [Cell(f"{snapshot.get('policy')}, in force", "strong"), duration(real.get("p95_s")), blank]
-    return [*cells, share(real.get("slo_attainment")), blank, duration(real.get("slo_debt_s")), blank]
+    cells = [Cell(f"{snapshot.get('policy')}, in force", "strong"), amount(real.get("p95_s"), "s"), blank]
+    return [*cells, share(real.get("slo_attainment")), blank, amount(real.get("slo_debt_s"), "s"), blank]
 
 
 def _shadow(row: Mapping[str, Any], real: Mapping[str, Any]) -> list[Cell]:
     alpha = "" if row.get("alpha") is None else f" α {row['alpha']:.2f}"
     return [
         Cell(f"{row['policy']}{alpha}"),
-        duration(row.get("p95_s")),
+        amount(row.get("p95_s"), "s"),
         _slower(row.get("p95_s"), real.get("p95_s")),
         share(row.get("slo_attainment")),
         _points(row.get("slo_attainment"), real.get("slo_attainment")),
-        duration(row.get("slo_debt_s")),
+        amount(row.get("slo_debt_s"), "s"),
         _slower(row.get("slo_debt_s"), real.get("slo_debt_s")),
     ]
 

@@ -8,7 +8,7 @@ without asking.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from control.present.cells import Cell, Table, duration, measured, percent, share
+from control.present.cells import Cell, Table, amount, measured, percent, share
 from control.present.units import MINUS, NOTHING, number, seconds, significant
 from control.present.whatif_ask import ahead
 
@@ -50,6 +50,12 @@ def computing(run: Run | None) -> bool:
 def settings_of(run: Run) -> list[Setting]:
     """The settings that are done, in the order of the spec."""
     return list(result_of(run).get("settings") or ())
+
+
+def names_of(run: Run) -> dict[int, str]:
+    """Index and name of all settings that were asked for, those that are not done included."""
+    asked = enumerate((run["params"].get("spec") or {}).get("settings") or ())
+    return {k: str(s.get("name", "")) for k, s in asked} | {int(s["index"]): str(s["name"]) for s in settings_of(run)}
 
 
 def possible(run: Run) -> list[Setting]:
@@ -97,9 +103,9 @@ def took(run: Run) -> str:
         return ""
     done = len(settings_of(run))
     if result.get("state") == "running":
-        return f"first setting after {duration(first_s).text}, {done} done"
-    cost = f" ({duration(cpu_s).text} of CPU)" if cpu_s else ""
-    return f"first setting after {duration(first_s).text}, all {done} after {duration(wall_s).text}{cost}"
+        return f"first setting after {measured(first_s, 's')}, {done} of {len(names_of(run))} done"
+    cost = f" ({measured(cpu_s, 's')} of CPU)" if cpu_s else ""
+    return f"first setting after {measured(first_s, 's')}, all {done} after {measured(wall_s, 's')}{cost}"
 
 
 def words(setting: Setting | None) -> str:
@@ -109,37 +115,49 @@ def words(setting: Setting | None) -> str:
     if setting.get("problem"):
         return f"cannot be: {setting['problem']}"
     debt, power = figure(setting, "slo_debt_s"), figure(setting, "power_w")
-    rest = [f"SLO debt {duration(debt.mean).text}", f"{measured(power.mean, 'W')}"]
+    rest = [f"SLO debt {measured(debt.mean, 's')}", f"{measured(power.mean, 'W')}"]
     return ", ".join([f"P95 {with_band(figure(setting, 'p95_s'))}", *(part for part in rest if NOTHING not in part)])
 
 
 def with_band(found: Figure) -> str:
-    """A time with its band, e.g. "12.1 s (10.9 s to 13.4 s)"."""
+    """A time with its band, e.g. "12.1 s (10.9 to 13.4 s)"."""
     if found.mean is None:
         return NOTHING
-    return f"{duration(found.mean).text} ({band(found)})" if found.low is not None else duration(found.mean).text
+    return f"{measured(found.mean, 's')} ({band(found)})" if found.low is not None else measured(found.mean, "s")
 
 
 def band(found: Figure) -> str:
-    """The band of a time in words."""
-    return NOTHING if found.low is None else f"{duration(found.low).text} to {duration(found.high).text}"
+    """The band of a time in words, e.g. "10.9 to 13.4 s"."""
+    if found.low is None:
+        return NOTHING
+    low, high = measured(found.low, "s"), measured(found.high, "s")
+    figure_, _, unit = low.partition(" ")
+    return f"{figure_} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
 
 
 def table(run: Run) -> Table:
-    """A row a setting that is done."""
+    """A row a setting; one that is not done yet waits with its name."""
     heads = [Cell("Setting"), Cell("P50", "num"), Cell("P95", "num"), Cell("80 % band", "num", hint="Over the seeds")]
     heads += [Cell("P95 change", "num", hint="Against as it is"), Cell("Attainment", "num"), Cell("SLO debt", "num")]
     heads += [Cell("Ended", "num", hint="Workflows per second"), Cell("TTFET P95", "num"), Cell("tok/J", "num")]
     heads += [Cell("Power", "num"), Cell("Remark")]
     unchanged = figure(setting_of(run, AS_IT_IS), "p95_s").mean
-    return Table(heads, [_row(run, setting, unchanged) for setting in settings_of(run)])
+    done = {int(setting["index"]): setting for setting in settings_of(run)}
+    waits = "" if result_of(run).get("state") in ("done", "failed") else "…"
+    rows = [
+        _row(run, done[k], unchanged) if k in done else _blank(name, Cell(waits, "muted"))
+        for k, name in names_of(run).items()
+    ]
+    return Table(heads, rows)
 
 
 def verdict(run: Run) -> str:
     """What the fork says, in one sentence."""
     best, shown = best_of(run), result_of(run)
+    if shown.get("state") == "running":
+        return "Which is best is known once all are done."
     if shown.get("state") != "done":
-        return ""
+        return "It was not finished, so which is best is not known."
     found = setting_of(run, best)
     if best == AS_IT_IS or found is None:
         return "No setting is surely better than as it is."
@@ -168,17 +186,24 @@ def picture(run: Run, selected: int, debt_limit_s: float | None = None) -> dict[
         "selected": selected,
         "now": f"{seconds(back_s)} ago" if back_s else "now",
         "settings": [_choice(run, setting) for setting in drawn],
-        "rows": [int(setting["index"]) for setting in settings_of(run)],
+        "rows": list(names_of(run)),
+        "sweep": sweep(run),
         "charts": [_chart(run, drawn, *line, debt_limit_s if line[0] == "slo_debt_s" else None) for line in LINES],
     }
+
+
+def sweep(run: Run) -> bool:
+    """Whether α is all that differs between the settings beside the one in force."""
+    asked = (run["params"].get("spec") or {}).get("settings") or []
+    beside = [setting for setting in asked if setting.get("name") != "as it is"]
+    return len(beside) > 2 and all(set(setting) == {"name", "alpha"} for setting in beside)
 
 
 def _choice(run: Run, setting: Setting) -> dict[str, Any]:
     """What the browser says of a setting; `alpha` puts it on the slider."""
     asked = (run["params"].get("spec") or {}).get("settings") or []
     index = int(setting["index"])
-    only = asked[index] if index < len(asked) and asked[index].get("name") == setting["name"] else {}
-    alpha = only.get("alpha") if set(only) <= {"name", "alpha"} else None
+    alpha = asked[index].get("alpha") if index < len(asked) else None
     return {"index": index, "name": str(setting["name"]), "words": words(setting), "alpha": alpha}
 
 
@@ -190,7 +215,7 @@ def _chart(run: Run, drawn: Sequence[Setting], key: str, title: str, unit: str, 
     joint = before[-1] if before else None
     ahead_of = [_minutes(s) for s in result_of(run).get("times_s") or ()]
     lines = {int(s["index"]): _bands(s, key, joint) for s in drawn}
-    top = _top(before, lines.values())
+    high = _highest(before, lines.values())
     return {
         "key": key,
         "title": title,
@@ -198,8 +223,8 @@ def _chart(run: Run, drawn: Sequence[Setting], key: str, title: str, unit: str, 
         "past": {"x": [*at, 0.0], "y": [*before, joint]} if before else {"x": [], "y": []},
         "x": [0.0, *ahead_of] if joint is not None else ahead_of,
         "lines": {str(index): line for index, line in lines.items()},
-        "top": top,
-        "limit": limit if limit is not None and top >= 0.5 * limit else None,
+        "high": high,
+        "limit": limit if limit is not None and high >= 0.5 * limit else None,
     }
 
 
@@ -210,40 +235,41 @@ def _bands(setting: Setting, key: str, joint: float | None) -> dict[str, list[fl
     return {name: [*lead, *_thin(line.get(name) or ())] for name in ("mean", "low", "high")}
 
 
-def _top(before: Sequence[float | int | None], lines: Any) -> float:
-    """Upper end of the axis: all means, and the bands as far as they do not dwarf them."""
+def _highest(before: Sequence[float | int | None], lines: Any) -> float:
+    """The highest that is drawn: all means, and the bands as far as they do not dwarf them."""
     listed = list(lines)
     means = [v for values in (before, *(line["mean"] for line in listed)) for v in values if v is not None]
     highs = [v for line in listed for v in line["high"] if v is not None]
     highest = max(means, default=0.0)
-    return 1.06 * (max(highest, min(max(highs, default=0.0), BAND_ROOM * highest)) or 1.0)
+    return float(max(highest, min(max(highs, default=0.0), BAND_ROOM * highest)))
 
 
 def _row(run: Run, setting: Setting, unchanged_s: float | None) -> list[Cell]:
     """One setting of the table; one that cannot be says why."""
     index, name = int(setting["index"]), str(setting["name"])
     if setting.get("problem"):
-        return [
-            Cell(name),
-            *(Cell(NOTHING, "num muted") for _ in range(10)),
-            Cell(f"✕ {setting['problem']}", "amber wrap"),
-        ]
+        return _blank(name, Cell(f"✕ {setting['problem']}", "amber wrap"))
     p95 = figure(setting, "p95_s")
     best = index == best_of(run) != AS_IT_IS
     return [
         Cell(name, "strong" if best else ""),
-        duration(figure(setting, "p50_s").mean),
-        duration(p95.mean),
+        amount(figure(setting, "p50_s").mean, "s"),
+        amount(p95.mean, "s"),
         Cell(band(p95), "num muted"),
         Cell("" if index == AS_IT_IS else change(p95.mean, unchanged_s), "num"),
         share(figure(setting, "slo_attainment").mean),
-        duration(figure(setting, "slo_debt_s").mean),
+        amount(figure(setting, "slo_debt_s").mean, "s"),
         Cell(measured(figure(setting, "throughput_wps").mean, "/s"), "num"),
-        duration(figure(setting, "ttfet_p95_s").mean),
+        amount(figure(setting, "ttfet_p95_s").mean, "s"),
         Cell(measured(figure(setting, "tokens_per_joule").mean, ""), "num"),
         Cell(measured(figure(setting, "power_w").mean, "W"), "num"),
         _remark(setting, best),
     ]
+
+
+def _blank(name: str, remark: Cell) -> list[Cell]:
+    """The row of a setting without figures."""
+    return [Cell(name), *(Cell(NOTHING, "num muted") for _ in range(10)), remark]
 
 
 def _remark(setting: Setting, best: bool) -> Cell:

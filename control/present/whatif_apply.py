@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from control.present.cells import duration
+from control.present.cells import measured
 from control.present.units import number
 from control.present.whatif import AS_IT_IS, Run, band, figure, result_of, setting_of, with_band
 from control.present.wording import asked
@@ -35,18 +35,23 @@ def blocked(run: Run, index: int) -> str:
         return str(found.get("why_not") or "It cannot be applied to the running fleet.")
     if result_of(run).get("state") == "running":
         return "The fork is not done yet."
-    return "" if found.get("commands") else "It is in force already."
+    if found.get("commands"):
+        return ""
+    return "It is in force already." if index == AS_IT_IS else "It needs no change of the running fleet."
 
 
 def promise(run: Run, index: int) -> str:
-    """What is foretold of a setting, e.g. "P95 12.1 s, band 10.9 s to 13.4 s; as it is 14 s"."""
-    p95 = figure(setting_of(run, index), "p95_s")
+    """What is foretold of a setting, e.g. "P95 12.1 s, band 10.9 to 13.4 s; as it is 14 s"."""
+    found = setting_of(run, index)
+    if found is not None and found.get("problem"):
+        return "nothing is foretold of it"
+    p95 = figure(found, "p95_s")
     if p95.mean is None:
-        return "No P95 is foretold: nothing ends in that time."
+        return "no P95 is foretold, for nothing ends in that time"
     spread = "" if p95.low is None else f", band {band(p95)}"
     unchanged = figure(setting_of(run, AS_IT_IS), "p95_s")
     beside = "" if index == AS_IT_IS or unchanged.mean is None else f"; as it is {with_band(unchanged)}"
-    return f"P95 {duration(p95.mean).text}{spread}{beside}"
+    return f"P95 {measured(p95.mean, 's')}{spread}{beside}"
 
 
 def guard_note(minutes: int) -> str:
@@ -74,7 +79,7 @@ def guard_words(run: Run) -> tuple[str, str]:
     if found is None:
         return "none", ""
     name = str((setting_of(run, found.get("setting")) or {}).get("name") or f"setting {found.get('setting')}")
-    high, realised = duration(found.get("high_s")).text, duration(found.get("realised_p95_s")).text
+    high, realised = measured(found.get("high_s"), "s"), measured(found.get("realised_p95_s"), "s")
     state, why = str(found.get("state")), f" {found['why']}" if found.get("why") else ""
     if state == "watching":
         until = number(round(found.get("until_sim_s") or 0.0), 6)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from control.present.cells import Cell, Table, duration, share, signed
+from control.present.cells import Cell, Table, amount, measured, share, signed
 from control.present.units import NOTHING
 from control.present.whatif import (
     AS_IT_IS,
@@ -85,7 +85,7 @@ def _row(run: Run, clock: str, shown: bool) -> list[Cell]:
         Cell(f"{float(asked.get('minutes') or 0.0):g} min", "num"),
         Cell(_STATES.get(state, name), "late" if state == "failed" else "muted" if computing(run) else ""),
         Cell(with_band(figure(best, "p95_s")), "num"),
-        duration(figure(setting_of(run, AS_IT_IS), "p95_s").mean),
+        amount(figure(setting_of(run, AS_IT_IS), "p95_s").mean, "s"),
         applied,
     ]
 
@@ -94,12 +94,12 @@ def _compare(name: str, one: Mapping[str, Any] | None, other: Mapping[str, Any] 
     p95 = [figure(s, "p95_s") for s in (one, other)]
     if name == "best":
         name = "best: " + ", ".join(str(s["name"]) if s else NOTHING for s in (one, other))
-    cells = [Cell(name), *(Cell(duration(f.mean).text, "num", hint=f"80 % band: {band(f)}") for f in p95)]
+    cells = [Cell(name), *(Cell(measured(f.mean, "s"), "num", hint=f"80 % band: {band(f)}") for f in p95)]
     gap = NOTHING if p95[0].mean is None or p95[1].mean is None else signed(p95[0].mean - p95[1].mean)
     share_of = change(p95[0].mean, p95[1].mean)
     cells.append(Cell(gap, "num", hint="" if gap == NOTHING else f"{share_of} of the second"))
     cells += [share(figure(s, "slo_attainment").mean) for s in (one, other)]
-    return cells + [duration(figure(s, "slo_debt_s").mean) for s in (one, other)]
+    return cells + [amount(figure(s, "slo_debt_s").mean, "s") for s in (one, other)]
 
 
 def _line(run: Run, colour: str) -> list[dict[str, Any]]:

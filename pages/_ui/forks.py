@@ -94,4 +94,6 @@ def signature(run: Row | None) -> tuple[object, ...]:
     """What the page beside the lines depends on: another value of any needs it drawn anew."""
     state = whatif.result_of(run).get("state") if run else None
     guard = guard_of(run) or {}
-    return (run and run["id"], state, guard.get("state"), picked(run), on_its_way(run))
+    index = picked(run)
+    done = run is not None and whatif.setting_of(run, index) is not None
+    return (run and run["id"], state, guard.get("state"), index, done, on_its_way(run))

@@ -11,8 +11,12 @@ from pages._ui.look import look
 
 def panel(snapshot: dict[str, Any]) -> None:
     """The choice, and the live table of what runs."""
-    _choice(snapshot)
-    _live()
+    with st.container(key="split-shadows"):
+        left, right = st.columns([1, 2.2], gap="medium")
+    with left:
+        _choice(snapshot)
+    with right:
+        _live()
 
 
 @st.fragment

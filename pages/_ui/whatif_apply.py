@@ -19,8 +19,8 @@ def _form(run: forks.Row, index: int) -> None:
     found = whatif.setting_of(run, index)
     name = str(found["name"]) if found else "it"
     reason = whatif_apply.blocked(run, index)
-    if found is not None and not found.get("problem"):
-        st.html(f'<p class="promise"><b>{escape(name)}</b>: {escape(whatif_apply.promise(run, index))}</p>')
+    told = f"<b>{escape(name)}</b>: {escape(whatif_apply.promise(run, index))}" if found else "…"
+    st.html(f'<p class="promise">{told}</p>')
     if lines := whatif_apply.preview(run, index):
         listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
         st.html(f'<ul class="commands">{listed}</ul>')

@@ -40,8 +40,7 @@ def _fork() -> None:
                     st.session_state["whatif_picked"] = found
     if run is not None and whatif.settings_of(run):
         with frame.panel("settings", "Settings", "means over the seeds; a click selects"):
-            if verdict := whatif.verdict(run):
-                st.html(tables.note(verdict, "verdict"))
+            st.html(tables.note(whatif.verdict(run), "verdict"))
             with st.container(key="scroll-settings"):
                 st.html(tables.table(whatif.table(run), "settings"))
     if forks.signature(run) != st.session_state.get(NEWS):

@@ -186,7 +186,7 @@ def test_applying_shows_commands_and_promise_first_and_sends_the_guard(forked: S
     app = at("whatif")
     shown = texts(app)
     assert "<li>α 0.60</li>" in shown
-    assert "P95 10 s, band 9 s to 11 s; as it is 13.2 s" in shown
+    assert "P95 10.0 s, band 9.00 to 11.0 s; as it is 13.2 s" in shown
     app.slider(key="guard").set_value(8).run()
     app.button(key="apply-fork").click().run()
     assert pending(forked) == [("apply_whatif", {"run": 1, "setting": 7, "guard_minutes": 8})]
@@ -197,7 +197,7 @@ def test_applying_shows_commands_and_promise_first_and_sends_the_guard(forked: S
     [
         (forks.guard(), "watching α 0.60 until simulated 4,510 s", True),
         (forks.guard("kept", 10.4), "α 0.60 kept its promise: P95 10.4 s", False),
-        (forks.guard("rolled_back", 14.0), "α 0.60 was rolled back: P95 14 s", False),
+        (forks.guard("rolled_back", 14.0), "α 0.60 was rolled back: P95 14.0 s", False),
     ],
 )
 def test_the_guard_is_followed_and_can_be_ended(

@@ -44,7 +44,7 @@ def test_holes_of_a_line_stay_holes() -> None:
 def test_an_axis_holds_all_means_and_is_not_dwarfed_by_one_wide_band() -> None:
     wide = forks.setting(0, "as it is", 13.0)
     wide["lines"]["p95_s"]["high"] = [900.0] * len(forks.TIMES_S)
-    assert 13.0 < chart(forks.run(settings=[wide]))["top"] < 40.0
+    assert 13.0 < chart(forks.run(settings=[wide]))["high"] < 40.0
 
 
 def test_the_limit_of_the_debt_is_drawn_only_where_the_debt_comes_near_it() -> None:
@@ -56,14 +56,16 @@ def test_the_limit_of_the_debt_is_drawn_only_where_the_debt_comes_near_it() -> N
 def test_a_sweep_of_alpha_is_on_the_slider_and_other_settings_are_not() -> None:
     picture = whatif.picture(forks.run(), 7)
     assert [s["alpha"] for s in picture["settings"]] == [None, *(k / 10 for k in range(11))]
+    assert picture["sweep"]
     run = forks.run(settings=[forks.setting(0, "as it is"), forks.setting(1, "edf")])
     run["params"] = forks.params([{"name": "edf", "policy": "edf", "alpha": 0.3}])
-    assert [s["alpha"] for s in whatif.picture(run, 0)["settings"]] == [None, None]
+    assert not whatif.picture(run, 0)["sweep"]
 
 
 def test_a_setting_that_cannot_be_is_told_and_not_drawn() -> None:
     rows = [forks.setting(0, "as it is"), {"index": 1, "name": "add 9", "problem": "the fleet would be too large"}]
     run = forks.run(settings=rows)
+    run["params"] = forks.params([{"name": "add 9", "changes": []}])
     picture = whatif.picture(run, 0)
     assert ([s["index"] for s in picture["settings"]], picture["rows"]) == ([0], [0, 1])
     last = whatif.table(run).rows[1]
@@ -75,8 +77,8 @@ def test_the_best_setting_is_marked_with_a_word_and_its_change() -> None:
     rows = whatif.table(forks.run()).rows
     remarks = [row[-1].text for row in rows]
     assert remarks == ["", *[""] * 6, "✓ best", *[""] * 4]
-    assert [cell.text for cell in rows[7]][:5] == ["α 0.60", "4.10 s", "10 s", "9 s to 11 s", "−24 %"]
-    assert whatif.verdict(forks.run()) == "Best: α 0.60, P95 10 s (9 s to 11 s), −24 % against as it is."
+    assert [cell.text for cell in rows[7]][:5] == ["α 0.60", "4.10 s", "10.0 s", "9.00 to 11.0 s", "−24 %"]
+    assert whatif.verdict(forks.run()) == "Best: α 0.60, P95 10.0 s (9.00 to 11.0 s), −24 % against as it is."
 
 
 def test_a_fork_that_finds_nothing_better_says_so() -> None:
@@ -101,12 +103,20 @@ def test_a_fork_says_when_it_was_made_and_what_it_cost() -> None:
 @pytest.mark.parametrize("result", [None, {}, {"state": "running", "progress": 0.0}, {"state": "failed"}])
 def test_a_fork_without_settings_yet_is_no_error(result: Any) -> None:
     run = forks.run() | {"result": result}
-    assert whatif.table(run).rows == []
+    assert [row[0].text for row in whatif.table(run).rows][:3] == ["as it is", "α 0.00", "α 0.10"]
     assert whatif.picture(run, 0)["settings"] == []
-    assert (whatif.took(run), whatif.verdict(run), whatif.words(None)) == ("", "", "–")
+    assert (whatif.took(run), whatif.words(None)) == ("", "–")
+    assert "best is" in whatif.verdict(run)
     assert whatif_apply.blocked(run, 3) == "It is not computed yet."
     assert whatif_kept.history([run], ["12:00:01"]).rows[0][0].text == "#12"
     assert whatif_kept.compared(run, forks.run(13)).rows
+
+
+def test_a_setting_that_is_not_done_waits_in_its_row() -> None:
+    run = forks.run(settings=forks.swept()[:3], state="running", progress=0.25)
+    rows = whatif.table(run).rows
+    assert [row[-1].text for row in rows] == ["", "", "", *["…"] * 9]
+    assert whatif.took(run) == "first setting after 310 ms, 3 of 12 done"
 
 
 def test_a_figure_that_is_not_there_is_a_dash() -> None:
@@ -114,13 +124,13 @@ def test_a_figure_that_is_not_there_is_a_dash() -> None:
     bare["figures"]["p95_s"] = forks.band(None)
     run = forks.run(settings=[bare])
     assert whatif.table(run).rows[0][2].text == "–"
-    assert whatif_apply.promise(run, 0) == "No P95 is foretold: nothing ends in that time."
+    assert whatif_apply.promise(run, 0) == "no P95 is foretold, for nothing ends in that time"
 
 
 def test_applying_shows_its_commands_and_its_promise() -> None:
     run = forks.run()
     assert whatif_apply.preview(run, 7) == ["α 0.60"]
-    assert whatif_apply.promise(run, 7) == "P95 10 s, band 9 s to 11 s; as it is 13.2 s (11.9 s to 14.5 s)"
+    assert whatif_apply.promise(run, 7) == "P95 10.0 s, band 9.00 to 11.0 s; as it is 13.2 s (11.9 to 14.5 s)"
     assert whatif_apply.blocked(run, 7) == ""
     assert whatif_apply.blocked(run, 0) == "It is in force already."
 
@@ -135,12 +145,12 @@ def test_what_cannot_be_applied_gives_the_engines_reason() -> None:
 @pytest.mark.parametrize(
     ("guard", "kind", "text"),
     [
-        (forks.guard(), "pending", "… watching α 0.60 until simulated 4,510 s: P95 must stay within 11 s."),
-        (forks.guard("kept", 10.4), "applied", "✓ α 0.60 kept its promise: P95 10.4 s, promised at most 11 s."),
+        (forks.guard(), "pending", "… watching α 0.60 until simulated 4,510 s: P95 must stay within 11.0 s."),
+        (forks.guard("kept", 10.4), "applied", "✓ α 0.60 kept its promise: P95 10.4 s, promised at most 11.0 s."),
         (
             forks.guard("rolled_back", 14.0, why="The load rose."),
             "refused",
-            "↩ α 0.60 was rolled back: P95 14 s, promised at most 11 s. The load rose.",
+            "↩ α 0.60 was rolled back: P95 14.0 s, promised at most 11.0 s. The load rose.",
         ),
         (forks.guard("replaced"), "none", "α 0.60 is no longer watched: replaced."),
     ],
@@ -155,7 +165,7 @@ def test_two_forks_are_compared_by_best_and_by_name() -> None:
     other = forks.run(13, settings=[forks.setting(0, "as it is", 15.0), forks.setting(1, "α 0.60", 12.0)], best=1)
     rows = [[cell.text for cell in row] for row in whatif_kept.compared(forks.run(), other).rows]
     assert [row[0] for row in rows] == ["best: α 0.60, α 0.60", "as it is", "α 0.60"]
-    assert rows[0][1:4] == ["10 s", "12 s", "−2 s"]
+    assert rows[0][1:4] == ["10.0 s", "12.0 s", "−2 s"]
     assert [trace.get("name") for trace in whatif_kept.lines(forks.run(), other)["data"]][2::3] == [
         "#12 α 0.60",
         "#13 α 0.60",
