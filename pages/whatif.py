@@ -14,9 +14,9 @@ if seen := frame.opened("whatif", "What-if", "What would happen if?"):
     with st.container(key="whatif-columns"):
         board, control = st.columns([3.3, 1], gap="small")
     with board:
-        view = whatif_show.board()
+        view, kept = whatif_show.board(), forks.recent()
         with frame.panel("forks", "Kept forks", "newest first"):
-            whatif_kept.panel(view.run)
+            whatif_kept.panel(view.run, kept)
         with frame.panel("shadows", "Shadow policies", "same arrivals, other policy"):
             shadows.panel(snapshot)
     with control:
@@ -25,4 +25,4 @@ if seen := frame.opened("whatif", "What-if", "What would happen if?"):
             whatif_ask.state()
         if view.run is not None:
             with frame.panel("apply", "Apply"):
-                whatif_apply.panel(view.run, view.setting)
+                whatif_apply.panel(view.run, view.setting, forks.watched(kept))

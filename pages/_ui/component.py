@@ -73,13 +73,14 @@ def figure(name: str, drawn: Mapping[str, Any], label: str) -> None:
     _figure(key=f"figure_{name}", data={"figure": drawn, "label": label}, height=int(drawn["height"]))
 
 
-def forecast(drawn: Mapping[str, Any]) -> tuple[int, int] | None:
+def forecast(drawn: Mapping[str, Any] | None) -> tuple[int, int] | None:
     """Mount the lines of a fork with its slider; number of the fork and index of the setting that the viewer picked.
 
-    `drawn` is `control.present.whatif.picture`; picking another setting redraws in the browser alone.
+    `drawn` is `control.present.whatif.picture`; picking another setting redraws in the browser alone. None: nothing
+    is shown yet, but the browser loads what it will draw with.
     """
-    with st.container(key="live-whatif"):
-        state = _whatif(key="forecast", data=dict(drawn), on_picked_change=_nothing)
+    with st.container(key="live-whatif" if drawn else "whatif-idle"):
+        state = _whatif(key="forecast", data=dict(drawn) if drawn else {"run": None}, on_picked_change=_nothing)
     picked = state.get("picked")
     return None if not picked else (int(picked[0]), int(picked[1]))
 

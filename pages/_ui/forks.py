@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from control.present import ledger, whatif, whatif_kept
-from control.present.whatif_apply import guard_of
+from control.present.whatif_apply import guard_of, watching
 from pages._ui import edits, frame
 from storage import commands, runs
 
@@ -48,6 +48,11 @@ def fork(number: int) -> Row | None:
 def recent() -> list[Row]:
     """The newest forks."""
     return frame.read(runs.recent, LISTED, kind=KIND, with_result=True)
+
+
+def watched(found: list[Row]) -> list[int]:
+    """Numbers of the forks whose guard watches."""
+    return [run["id"] for run in found if watching(run)]
 
 
 def newest_command(kinds: tuple[str, ...] = KINDS) -> Row | None:

@@ -14,9 +14,8 @@ from pages._ui.source import store
 
 
 @st.fragment
-def panel(shown: forks.Row | None) -> None:
-    """The list, and of the fork in view the comparison and the export."""
-    found = forks.recent()
+def panel(shown: forks.Row | None, found: list[forks.Row]) -> None:
+    """The list of what was found, and of the fork in view the comparison and the export."""
     if not found:
         st.html(tables.note("Forks appear here with what became of them.", "empty"))
         return

@@ -69,6 +69,7 @@ def _nothing(missing: str) -> None:
         st.html(tables.progress(None))
     elif st.button("Sweep α", key="first-fork", type="primary", on_click=forks.ask, args=(spec(alphas()),)):
         st.rerun()
+    forecast(None)
 
 
 @st.fragment(run_every=SLOW_S)

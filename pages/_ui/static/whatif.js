@@ -28,6 +28,7 @@ document.addEventListener("click", clickedRow);
 /** Called on every run of the page, and whenever more settings are done, with the same element. */
 export async function mount({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".hw-whatif");
+  if (data.run === null) return void plotly(); // before the first fork: loaded once it is needed
   if (!views.has(root)) views.set(root, new View(root));
   const view = views.get(root);
   view.tell = setStateValue;
