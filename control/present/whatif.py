@@ -1,31 +1,20 @@
-"""What would happen if? A stored fork in; the picture to draw, the table of its settings and words out.
+"""What would happen if? A stored fork in; the table of its settings and words out (its lines: `whatif_picture`).
 
 Runs are those of the store's runs of kind "whatif". Their result grows while the engine computes: the settings
-that are done stand in `result["settings"]`. The picture holds every line, so that the browser shows another setting
-without asking.
+that are done stand in `result["settings"]`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from control.present.cells import Cell, Table, amount, measured, percent, share
-from control.present.units import MINUS, NOTHING, number, seconds, significant
+from control.present.units import MINUS, NOTHING, number, seconds
 from control.present.whatif_ask import ahead
 
 Run = Mapping[str, Any]
 Setting = Mapping[str, Any]
 #: Index of the setting that changes nothing.
 AS_IT_IS = 0
-#: Lines that are drawn: key, title, unit. The first is the large one.
-LINES = (
-    ("p95_s", "P95 latency", "s"),
-    ("slo_debt_s", "SLO debt", "s"),
-    ("queued", "Queued calls", "calls"),
-    ("power_w", "GPU power", "W"),
-)
-#: How much higher than the highest mean a band may reach before the axis cuts it off.
-BAND_ROOM = 2.0
-DIGITS = 4
 
 
 class Figure(NamedTuple):
@@ -174,76 +163,6 @@ def change(value: float | None, base: float | None) -> str:
     return f"{sign}{abs(points):.{1 if abs(points) < 10 else 0}f} %"
 
 
-def picture(run: Run, selected: int, debt_limit_s: float | None = None) -> dict[str, Any]:
-    """All that the browser draws; `selected` is the setting shown until the viewer picks one.
-
-    Times are minutes from the fork; `debt_limit_s` is drawn where the debt comes near it.
-    """
-    drawn = possible(run)
-    back_s = float((run["params"].get("spec") or {}).get("back_s") or 0.0)
-    return {
-        "run": run["id"],
-        "selected": selected,
-        "now": f"{seconds(back_s)} ago" if back_s else "now",
-        "settings": [_choice(run, setting) for setting in drawn],
-        "rows": list(names_of(run)),
-        "sweep": sweep(run),
-        "charts": [_chart(run, drawn, *line, debt_limit_s if line[0] == "slo_debt_s" else None) for line in LINES],
-    }
-
-
-def sweep(run: Run) -> bool:
-    """Whether α is all that differs between the settings beside the one in force."""
-    asked = (run["params"].get("spec") or {}).get("settings") or []
-    beside = [setting for setting in asked if setting.get("name") != "as it is"]
-    return len(beside) > 2 and all(set(setting) == {"name", "alpha"} for setting in beside)
-
-
-def _choice(run: Run, setting: Setting) -> dict[str, Any]:
-    """What the browser says of a setting; `alpha` puts it on the slider."""
-    asked = (run["params"].get("spec") or {}).get("settings") or []
-    index = int(setting["index"])
-    alpha = asked[index].get("alpha") if index < len(asked) else None
-    return {"index": index, "name": str(setting["name"]), "words": words(setting), "alpha": alpha}
-
-
-def _chart(run: Run, drawn: Sequence[Setting], key: str, title: str, unit: str, limit: float | None) -> dict[str, Any]:
-    """One line of all settings, each going on from where the past ends."""
-    past = run["params"].get("past") or {}
-    before = _thin(past.get(key) or ())
-    at = [_minutes(s) for s in past.get("times_s") or ()][: len(before)]
-    joint = before[-1] if before else None
-    ahead_of = [_minutes(s) for s in result_of(run).get("times_s") or ()]
-    lines = {int(s["index"]): _bands(s, key, joint) for s in drawn}
-    high = _highest(before, lines.values())
-    return {
-        "key": key,
-        "title": title,
-        "unit": unit,
-        "past": {"x": [*at, 0.0], "y": [*before, joint]} if before else {"x": [], "y": []},
-        "x": [0.0, *ahead_of] if joint is not None else ahead_of,
-        "lines": {str(index): line for index, line in lines.items()},
-        "high": high,
-        "limit": limit if limit is not None and high >= 0.5 * limit else None,
-    }
-
-
-def _bands(setting: Setting, key: str, joint: float | None) -> dict[str, list[float | int | None]]:
-    """Mean, low and high of a line, each led by the last value of the past where there is one."""
-    line = (setting.get("lines") or {}).get(key) or {}
-    lead = [] if joint is None else [joint]
-    return {name: [*lead, *_thin(line.get(name) or ())] for name in ("mean", "low", "high")}
-
-
-def _highest(before: Sequence[float | int | None], lines: Any) -> float:
-    """The highest that is drawn: all means, and the bands as far as they do not dwarf them."""
-    listed = list(lines)
-    means = [v for values in (before, *(line["mean"] for line in listed)) for v in values if v is not None]
-    highs = [v for line in listed for v in line["high"] if v is not None]
-    highest = max(means, default=0.0)
-    return float(max(highest, min(max(highs, default=0.0), BAND_ROOM * highest)))
-
-
 def _row(run: Run, setting: Setting, unchanged_s: float | None) -> list[Cell]:
     """One setting of the table; one that cannot be says why."""
     index, name = int(setting["index"]), str(setting["name"])
@@ -286,12 +205,3 @@ def _remark(setting: Setting, best: bool) -> Cell:
 def attained(setting: Setting | None) -> str:
     """A setting's SLO attainment in %."""
     return percent(figure(setting, "slo_attainment").mean)
-
-
-def _minutes(time_s: float) -> float:
-    return round(time_s / 60.0, 3)
-
-
-def _thin(values: Sequence[float | None]) -> list[float | int | None]:
-    """Values with the digits that a chart shows."""
-    return [significant(value, DIGITS) for value in values]

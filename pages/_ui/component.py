@@ -76,8 +76,8 @@ def figure(name: str, drawn: Mapping[str, Any], label: str) -> None:
 def forecast(drawn: Mapping[str, Any] | None) -> tuple[int, int] | None:
     """Mount the lines of a fork with its slider; number of the fork and index of the setting that the viewer picked.
 
-    `drawn` is `control.present.whatif.picture`; picking another setting redraws in the browser alone. None: nothing
-    is shown yet, but the browser loads what it will draw with.
+    `drawn` is `control.present.whatif_picture.picture`; picking another setting redraws in the browser alone. None:
+    nothing is shown yet, but the browser loads what it will draw with.
     """
     with st.container(key="live-whatif" if drawn else "whatif-idle"):
         state = _whatif(key="forecast", data=dict(drawn) if drawn else {"run": None}, on_picked_change=_nothing)

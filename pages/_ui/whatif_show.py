@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from control.present import whatif
+from control.present import whatif, whatif_picture
 from control.present.live import Limits
 from control.present.whatif_apply import EMPTY
 from control.present.whatif_ask import alphas, spec
@@ -35,7 +35,7 @@ def _fork() -> None:
         else:
             _head(run)
             if whatif.possible(run) or whatif.computing(run):
-                drawn = whatif.picture(run, forks.picked(run), Limits().debt_s)
+                drawn = whatif_picture.picture(run, forks.picked(run), Limits().debt_s)
                 if found := forecast(drawn):
                     st.session_state["whatif_picked"] = found
     if run is not None and whatif.settings_of(run):

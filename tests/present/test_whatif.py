@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from control.present import shadows, whatif, whatif_apply, whatif_ask, whatif_kept
+from control.present import shadows, whatif, whatif_apply, whatif_ask, whatif_kept, whatif_picture
 from control.present.wording import Order, asked, effect, inverse, order
 from tests.support import forks
 from tests.support.snapshots import snapshot
 
 
 def chart(run: dict[str, Any], key: str = "p95_s", limit: float | None = None) -> dict[str, Any]:
-    charts = whatif.picture(run, 7, limit)["charts"]
+    charts = whatif_picture.picture(run, 7, limit)["charts"]
     found: dict[str, Any] = next(c for c in charts if c["key"] == key)
     return found
 
@@ -35,6 +35,13 @@ def test_without_a_past_lines_begin_with_their_first_value() -> None:
     assert len(drawn["lines"]["1"]["mean"]) == len(drawn["x"])
 
 
+def test_a_long_horizon_is_thinned_to_what_a_chart_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "TIMES_S", [10.0 * k for k in range(1, 181)])
+    drawn = chart(forks.run())
+    assert (drawn["x"][0], drawn["x"][-1], len(drawn["x"])) == (0.0, 30.0, 91)
+    assert drawn["lines"]["7"]["mean"][-1] == 10.0
+
+
 def test_holes_of_a_line_stay_holes() -> None:
     empty = forks.setting(0, "as it is")
     empty["lines"]["p95_s"]["mean"][3] = None
@@ -54,19 +61,19 @@ def test_the_limit_of_the_debt_is_drawn_only_where_the_debt_comes_near_it() -> N
 
 
 def test_a_sweep_of_alpha_is_on_the_slider_and_other_settings_are_not() -> None:
-    picture = whatif.picture(forks.run(), 7)
+    picture = whatif_picture.picture(forks.run(), 7)
     assert [s["alpha"] for s in picture["settings"]] == [None, *(k / 10 for k in range(11))]
     assert picture["sweep"]
     run = forks.run(settings=[forks.setting(0, "as it is"), forks.setting(1, "edf")])
     run["params"] = forks.params([{"name": "edf", "policy": "edf", "alpha": 0.3}])
-    assert not whatif.picture(run, 0)["sweep"]
+    assert not whatif_picture.picture(run, 0)["sweep"]
 
 
 def test_a_setting_that_cannot_be_is_told_and_not_drawn() -> None:
     rows = [forks.setting(0, "as it is"), {"index": 1, "name": "add 9", "problem": "the fleet would be too large"}]
     run = forks.run(settings=rows)
     run["params"] = forks.params([{"name": "add 9", "changes": []}])
-    picture = whatif.picture(run, 0)
+    picture = whatif_picture.picture(run, 0)
     assert ([s["index"] for s in picture["settings"]], picture["rows"]) == ([0], [0, 1])
     last = whatif.table(run).rows[1]
     assert last[-1].text == "✕ the fleet would be too large"
@@ -104,7 +111,7 @@ def test_a_fork_says_when_it_was_made_and_what_it_cost() -> None:
 def test_a_fork_without_settings_yet_is_no_error(result: Any) -> None:
     run = forks.run() | {"result": result}
     assert [row[0].text for row in whatif.table(run).rows][:3] == ["as it is", "α 0.00", "α 0.10"]
-    assert whatif.picture(run, 0)["settings"] == []
+    assert whatif_picture.picture(run, 0)["settings"] == []
     assert (whatif.took(run), whatif.words(None)) == ("", "–")
     assert "best is" in whatif.verdict(run)
     assert whatif_apply.blocked(run, 3) == "It is not computed yet."
