@@ -23,6 +23,7 @@ PAGES = (
     ("servers", "Servers"),
     ("debt", "SLO debt"),
     ("tuning", "Tuning"),
+    ("whatif", "What-if"),
     ("scenarios", "Scenarios"),
     ("audit", "Audit"),
     ("settings", "Settings"),

@@ -33,6 +33,8 @@ MARKED = frozenset(
         "server_ready",
         "refined",
         "late_hand_over",
+        "rolled_back",
+        "guard_kept",
     }
 )
 
@@ -50,6 +52,8 @@ _LABELS = {
     "server_ready": "server ready",
     "refined": "profile refined",
     "late_hand_over": "late hand-over",
+    "rolled_back": "rolled back",
+    "guard_kept": "guard kept",
 }
 
 

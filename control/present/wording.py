@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from control.present.caps import cap_words
 from control.present.marks import value_of
-from control.present.units import quantity
+from control.present.units import number, quantity
+from control.present.whatif_ask import ahead, what
 
 #: Kinds whose effect reaches requests in flight: asked about once.
 CONFIRMED = frozenset({"drain", "kill"})
@@ -16,7 +17,9 @@ _INVERSE["resume"] = "pause"
 _VALUED = frozenset({"alpha", "policy", "speed", "load_scale"})
 _TARGETED = frozenset({"drain", "undrain", "kill", "revive"})
 _NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "policy"}
-_PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner"}
+_PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner", "end_guard": "stop watching"}
+_FORK_KEYS = {"whatif": "spec", "shadows": "policies"}
+_FORKS = frozenset({"apply_whatif", *_FORK_KEYS})
 #: Policies that dispatch by HexGen-Flow's score, which has two forms.
 SCORED = frozenset({"hexgen", "wb-fcfs"})
 #: Kinds whose value is the whole payload.
@@ -36,7 +39,8 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
     """The order of a control; `value`: number, policy, instance, s to step or settings; `old`: what it replaces.
 
     A power cap's value is {"tier", "cap_w"} (W per GPU), that of power caps the caps by instance, that of slowness
-    {"instance", "factor"}, that of a scenario {"scenario", "seed"}.
+    {"instance", "factor"}, of a scenario {"scenario", "seed"}, of a fork its spec, of applying one {"run", "setting",
+    "guard_minutes"}, of shadows the policies.
     """
     if kind in _TARGETED:
         return Order(kind, {"instance": value})
@@ -52,6 +56,8 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {"retention": value}, old)
     if kind == "cancel":
         return Order(kind, {"workflow": value})
+    if kind in _FORKS:
+        return Order(kind, value if kind == "apply_whatif" else {_FORK_KEYS[kind]: value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
 
 
@@ -71,6 +77,8 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"tuning {payload.get('mode', '')}"
     if kind in ("power_cap", "power_caps", "retention", "cancel", "slow", "scenario"):
         return _settings(kind, payload)
+    if kind in _FORKS:
+        return _fork(kind, payload)
     if kind not in _VALUED:
         return _PLAIN.get(kind, kind)
     old, new = value_of(row.get("expected")), value_of(payload)
@@ -107,8 +115,14 @@ def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
     return None
 
 
-def effect(kind: str, instance: str, running: int, queued: int) -> str:
-    """What pressing the button will do to the calls on `instance`, in one sentence."""
+def effect(kind: str, instance: str, running: int, queued: int, forecast: Mapping[str, Any] | None = None) -> str:
+    """What pressing the button will do to the calls on `instance`; by the engine's `forecast`, what it would cost."""
+    said = _deed(kind, instance, running, queued)
+    cost = _cost(kind, forecast) if forecast else ""
+    return f"{said} {cost}".rstrip()
+
+
+def _deed(kind: str, instance: str, running: int, queued: int) -> str:
     if kind == "drain":
         return (
             f"Drain {instance}: {_calls(running)} running and {queued} queued there are finished; "
@@ -131,6 +145,21 @@ def starting(scenario: str, seed: int, active: int) -> str:
         f"{scenario} begins at 0 s with seed {seed}, on its own fleet and under its own policy. What runs now ends: "
         f"{ended} with it, and what the tuner has learnt is dropped. This cannot be undone."
     )
+
+
+def _cost(kind: str, forecast: Mapping[str, Any]) -> str:
+    """What a kill or a drain would cost now, in one sentence; "" for what costs nothing."""
+    if kind == "drain":
+        wait_s, talks = forecast.get("drain_s"), _count(forecast, "conversations", "conversation")
+        held = f"Conversations kept there end first: {talks}." if forecast.get("conversations") else ""
+        wait = "How long that takes is not known." if wait_s is None else f"That takes about {quantity(wait_s, 's')}."
+        return f"{held} {wait}".lstrip()
+    if kind != "kill":
+        return ""
+    lost = [_count(forecast, "conversations", "conversation"), f"{number(forecast.get('kv_tokens'))} tokens of KV"]
+    again = number(forecast.get("recompute_tokens"))
+    risk = _count(forecast, "deadlines_at_risk", "deadline")
+    return f"Now it would lose {' and '.join(lost)}, compute {again} tokens again, and put {risk} at risk."
 
 
 def giving_up(workflow: int) -> str:
@@ -183,6 +212,23 @@ def _settings(kind: str, payload: Mapping[str, Any]) -> str:
     cap = cap_words(next(iter(caps.values()))) if len(set(caps.values())) == 1 else "as before"
     whose = next(iter(caps)) if len(caps) == 1 else f"{len(caps)} instances"
     return f"cap {whose} {cap}"
+
+
+def _fork(kind: str, payload: Mapping[str, Any]) -> str:
+    """A fork, applying a setting of one, or shadow policies, in words."""
+    if kind == "whatif":
+        spec = payload.get("spec") or {}
+        return f"what if: {what(spec)}, {ahead(spec)}"
+    if kind == "shadows":
+        return f"shadow {', '.join(payload.get('policies') or ()) or 'nothing'}"
+    minutes = payload.get("guard_minutes") or 0
+    guard = f", guarded {minutes:g} min" if minutes else ", no guard"
+    return f"apply setting {payload.get('setting')} of fork #{payload.get('run')}{guard}"
+
+
+def _count(forecast: Mapping[str, Any], key: str, noun: str) -> str:
+    count = forecast.get(key) or 0
+    return f"{number(count)} {noun}" + ("" if count == 1 else "s")
 
 
 def _value(kind: str, value: object) -> str:

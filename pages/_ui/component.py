@@ -25,13 +25,21 @@ _figure = st.components.v2.component(
     isolate_styles=False,
 )
 
+_whatif = st.components.v2.component(
+    "headway.whatif",
+    html='<div class="hw-whatif"></div>',
+    js=_JS % "whatif",
+    isolate_styles=False,
+)
+
 
 class Clicked(NamedTuple):
-    """The link that was clicked in this run of the page: number of a workflow, a stored run or a conversation."""
+    """The link that was clicked in this run of the page: number of a workflow, stored run, conversation or fork."""
 
     workflow: int | None = None
     run: int | None = None
     conversation: int | None = None
+    fork: int | None = None
 
 
 def live(part: Literal["head", "board", "watts"]) -> None:
@@ -63,6 +71,18 @@ def bar(name: str, title: str, question: str) -> Clicked:
 def figure(name: str, drawn: Mapping[str, Any], label: str) -> None:
     """Mount a figure of `control.present` (data, layout, height in px); unchanged data is not drawn again."""
     _figure(key=f"figure_{name}", data={"figure": drawn, "label": label}, height=int(drawn["height"]))
+
+
+def forecast(drawn: Mapping[str, Any] | None) -> tuple[int, int] | None:
+    """Mount the lines of a fork with its slider; number of the fork and index of the setting that the viewer picked.
+
+    `drawn` is `control.present.whatif_picture.picture`; picking another setting redraws in the browser alone. None:
+    nothing is shown yet, but the browser loads what it will draw with.
+    """
+    with st.container(key="live-whatif" if drawn else "whatif-idle"):
+        state = _whatif(key="forecast", data=dict(drawn) if drawn else {"run": None}, on_picked_change=_nothing)
+    picked = state.get("picked")
+    return None if not picked else (int(picked[0]), int(picked[1]))
 
 
 def _nothing() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from control.present.wording import CONFIRMED, SCORED, alpha_note, effect, policy_name
-from pages._ui import edits, tables
+from pages._ui import edits, frame, tables
 from pages._ui.look import look
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
@@ -86,7 +86,8 @@ def _ask(kind: str, value: str | float | None = None) -> None:
 def _confirm(kind: str, name: str) -> None:
     now = look().snapshot or {"instances": []}
     row = next((i for i in now["instances"] if i["name"] == name), {"running": 0, "queued": 0})
-    st.write(effect(kind, name, row["running"], row["queued"]))
+    detail = frame.detail() or {}
+    st.write(effect(kind, name, row["running"], row["queued"], (detail.get("forecasts") or {}).get(name)))
     with st.container(horizontal=True, gap="small"):
         verb, asked = f"{kind.capitalize()} {name}", (kind, name)
         if st.button(verb, key="confirm", type="primary", on_click=edits.submit, args=asked):

@@ -107,6 +107,8 @@ def _inside(cell: Cell) -> str:
         return f'<a href="conversations?conversation={cell.conversation}">{escape(cell.text)}</a>'
     if cell.run is not None:
         return f'<a href="tuning?run={cell.run}">{escape(cell.text)}</a>'
+    if cell.fork is not None:
+        return f'<a href="whatif?fork={cell.fork}">{escape(cell.text)}</a>'
     if cell.bar is None:
         return escape(cell.text)
     side = "over" if cell.bar > 0 else "under"

@@ -16,7 +16,7 @@ import pytest
 
 from storage import commands
 from storage.open import Store
-from tests.support import details
+from tests.support import details, forks
 from tests.support.snapshots import StandInEngine
 from tests.support.stored import store_trio
 
@@ -222,3 +222,21 @@ def test_live_pictures_jump_nowhere(base: str, page: Page, name: str) -> None:
     page.evaluate(WATCH_SHIFTS)
     page.wait_for_timeout(8000)
     assert page.evaluate("window.shift") == 0
+
+
+@pytest.mark.slow
+def test_a_setting_is_picked_by_slider_and_by_row_and_offered_to_apply(
+    base: str, page: Page, engine_store: Store
+) -> None:
+    forks.store_fork(engine_store)
+    page.goto(f"{base}/whatif")
+    expect(page.locator(".hw-said")).to_contain_text("α 0.60: P95 10.0 s", timeout=PATIENCE_MS)
+    expect(page.locator(".hw-lines svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)
+    before = page.locator(".hw-o-line").first.get_attribute("d")
+    page.locator(".hw-slide input").press("ArrowLeft")
+    expect(page.locator(".hw-said")).to_contain_text("α 0.50: P95 10.2 s")
+    assert page.locator(".hw-o-line").first.get_attribute("d") != before
+    expect(page.locator(".st-key-apply-fork button")).to_have_text("Apply α 0.50", timeout=PATIENCE_MS)
+    page.locator(".tbl-settings tbody tr").nth(3).click()
+    expect(page.locator(".st-key-apply-fork button")).to_have_text("Apply α 0.20", timeout=PATIENCE_MS)
+    expect(page.locator(".tbl-settings tr.picked td").first).to_have_text("α 0.20")

@@ -3,7 +3,8 @@
 import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
-const LINKS = [["workflows", "workflow"], ["tuning", "run"], ["conversations", "conversation"]]; // page and key of its query
+// Pages, and the key of their query.
+const LINKS = [["workflows", "workflow"], ["tuning", "run"], ["conversations", "conversation"], ["whatif", "fork"]];
 
 const SKELETON = `
   <div class="hw-title">

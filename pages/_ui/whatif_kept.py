@@ -1,0 +1,64 @@
+"""The forks that are kept: open one, put two side by side, take one along as a file."""
+
+import importlib
+from collections.abc import Callable
+
+import streamlit as st
+
+from control.errors import SettingError
+from control.present import whatif, whatif_kept
+from pages._ui import forks, tables
+from pages._ui.changes import clock
+from pages._ui.component import figure
+from pages._ui.source import store
+
+
+@st.fragment
+def panel(shown: forks.Row | None, found: list[forks.Row]) -> None:
+    """The list of what was found, and of the fork in view the comparison and the export."""
+    if not found:
+        st.html(tables.note("Forks appear here with what became of them.", "empty"))
+        return
+    clocks = [clock(run["created_at"]) for run in found]
+    with st.container(key="scroll-forks"):
+        st.html(tables.table(whatif_kept.history(found, clocks, shown["id"] if shown else None), "forks"))
+    if shown is None:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="fork-tools"):
+        other = _other(shown, found)
+        st.download_button(
+            "headway whatif file", data=_payload(shown["id"]), file_name=f"whatif-{shown['id']}.headway",
+            mime="application/octet-stream", key="export-fork", on_click="ignore",
+        )  # fmt: skip
+        st.code(f"headway whatif whatif-{shown['id']}.headway --json", language=None, width=330)
+    if other is not None:
+        with st.container(key="scroll-compared"):
+            st.html(tables.table(whatif_kept.compared(shown, other), "compared"))
+        figure("forks", whatif_kept.lines(shown, other), "P95 of the best setting of both forks")
+
+
+def _other(shown: forks.Row, found: list[forks.Row]) -> forks.Row | None:
+    """The fork to compare with, of those that are done."""
+    done = {
+        run["id"]: run for run in found if run["id"] != shown["id"] and whatif.result_of(run).get("state") == "done"
+    }
+    names = {number: whatif_kept.label(run, clock(run["created_at"])) for number, run in done.items()}
+    with st.container(key="compare", width=330):
+        number = st.selectbox(
+            f"Compare #{shown['id']} with", list(done), index=None, placeholder="another fork", key="whatif_other",
+            format_func=lambda n: names.get(n, f"#{n}"), disabled=not done,
+        )  # fmt: skip
+    return done.get(number) if number is not None else None
+
+
+def _payload(number: int) -> Callable[[], bytes]:
+    """What makes the file of a fork, once it is asked for."""
+    opened = store()
+
+    def made() -> bytes:
+        data: bytes | None = importlib.import_module("storage.forks").payload(opened, number)
+        if data is None:
+            raise SettingError(f"fork {number}: its state is no longer kept, so there is nothing to run again")
+        return data
+
+    return made
