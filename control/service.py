@@ -239,6 +239,7 @@ def drive(
         loop.record()
     finally:
         loop.tuner.close()
+        loop.regrets.close()
         jobs.shutdown(wait=True)
 
 

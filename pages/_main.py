@@ -10,6 +10,7 @@ STATIC = HERE / "_ui" / "static"
 PAGES = (
     *(("fleet", "Fleet"), ("queues", "Queues"), ("conversations", "Conversations"), ("kv", "KV"), ("power", "Power")),
     *(("debt", "SLO debt"), ("tuning", "Tuning"), ("servers", "Servers")),
+    *(("decisions", "Decisions"),),
 )
 
 st.set_page_config(page_title="Headway", page_icon=str(STATIC / "icon.svg"), layout="wide")

@@ -51,6 +51,8 @@ def workflows() -> None:
 if seen := frame.opened("debt", "SLO debt", "Where does time go, and who pays?"):
     if seen[1].workflow is not None:
         st.query_params["workflow"] = str(seen[1].workflow)
+    if seen[1].decision is not None:
+        st.switch_page("decisions.py", query_params={"decision": str(seen[1].decision)})
     if asked := st.query_params.get("workflow"):
         selected(asked)
     with st.container(key="split-debt"):

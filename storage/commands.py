@@ -41,7 +41,7 @@ def submit(
     load_scale {"load_scale": 0..3}; step {"step_s": above 0, to 3600 simulated s}; drain, undrain, kill,
     revive {"instance": name}; power_cap {"tier": tier, all or an instance, "cap_w": W per GPU or None};
     power_caps {"caps": {instance: W per GPU or None}}; retention {"retention": {"need": observed or oracle,
-    "idle_ttl_s": s or None}}; cancel {"workflow": number};
+    "idle_ttl_s": s or None}}; cancel {"workflow": number}; regret {"decision": number};
     tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
     {}. `expected` is the old value the author saw: the engine refuses the command if it has changed since.
     `undo_of` is the id of the command this one takes back.
@@ -145,7 +145,7 @@ def _retention(what: str, value: Any) -> dict[str, Any]:
 
 def _number(what: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-        raise SettingError(f"{what}: {value!r:.60} is no number of a workflow; accepted: a whole number >= 0")
+        raise SettingError(f"{what}: {value!r:.60} is no such number; accepted: a whole number >= 0")
     return value
 
 
@@ -170,6 +170,7 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "power_caps": {"caps": _caps},
     "retention": {"retention": _retention},
     "cancel": {"workflow": _number},
+    "regret": {"decision": _number},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

@@ -18,10 +18,11 @@ from control.policy import contexts, tables
 from control.policy.contexts import JOURNAL
 from control.tuning.decide import Memory
 from control.twin.heap import Heap
+from control.twin.pack import receipt_table
 from control.twin.world import World
 
-VERSION = 8
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
+VERSION = 9
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "receipts")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
@@ -165,6 +166,7 @@ def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
         "scores": np.zeros(n),
         "counts": np.zeros(len(arrays["steps"])),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
+        "receipts": receipt_table(n),
     }
     for name in ("runs", "timers", "transfers", "expiries"):
         values[name] = Heap(*(arrays[f"{name}.{part}"] for part in Heap._fields))
@@ -173,6 +175,7 @@ def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
             values[name] = arrays[name]
     world = World(**values)
     check_columns(world)
+    world.clock["n_receipts"] += len(world.receipts)  # those that calls speak of are gone
     world.instances["profile"] = rows
     return world
 

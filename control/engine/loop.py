@@ -24,8 +24,10 @@ from control.engine.history import History
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
 from control.engine.pending import Pending
+from control.engine.receipts import Allowance
 from control.engine.record import Most, Taken, most_left, rows_of, take
 from control.engine.refine import EVERY_S, refine
+from control.engine.regret import Regrets
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Ended, Tuner
 from control.errors import StoreBusyError
@@ -55,6 +57,8 @@ class Loop:
     pending: Pending = field(default_factory=Pending)
     history: History = field(default_factory=History)
     tuner: Tuner = field(default_factory=lambda: Tuner(TunerSettings()))
+    regrets: Regrets = field(default_factory=Regrets)
+    receipts: Allowance = field(default_factory=Allowance)
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
@@ -140,7 +144,7 @@ class Loop:
         """Copy what the world's journal tells of; a thread that serves requests does no more than that."""
         if self.door is not None:
             self.door.hear()
-        self.backlog.append(take(self.live))
+        self.backlog.append(take(self.live, self.receipts))
 
     def write_up(self, told: int | None = None) -> None:
         """Make rows of what was set aside, of the first `told` parts where that is given.
@@ -148,8 +152,7 @@ class Loop:
         Books, history and rolling figures are this thread's alone.
         """
         for _ in range(len(self.backlog) if told is None else told):
-            so_far = (self.pending.decisions, self.pending.workflows)
-            most = Most() if self.door is None else most_left(self.settings.record_s, *so_far)
+            most = Most() if self.door is None else most_left(self.settings.record_s, self.pending)
             decisions, workflows = rows_of(self.live, self.backlog.popleft(), self.history, most)
             self.pending.decisions += decisions
             self.pending.workflows += workflows
@@ -173,7 +176,8 @@ class Loop:
             log.warning("%s; a tuning result is not kept", error)
 
     def follow_up(self) -> None:
-        """Take up a tuning run that has ended; judge the last change once its window is over."""
+        """Take up a tuning run that has ended; judge the last change once its window is over; replay placements."""
+        self.regrets.follow(self.live, self.history, self.store)
         ended = self.tuner.poll(self.live)
         if ended is not None:
             self.take_up(ended)
@@ -283,10 +287,7 @@ class Loop:
             sim_s=live.now_s,
             snapshot=payload,
             samples=view.samples(payload),
-            decisions=waiting.decisions,
-            workflows=waiting.workflows,
-            events=waiting.events,
-            outcomes=waiting.outcomes,
+            **vars(waiting),
             checkpoint=checkpoint.save(live) if self.is_due(waiting) else None,
             detail=detail(live, self.tuner.status(live)) | {"at": at, "sim_s": live.now_s},
         )

@@ -7,6 +7,7 @@ from control.config import LOAD_BOUNDS, SPEED_BOUNDS
 from control.engine.orders_kv import cancel_workflow, set_retention
 from control.engine.orders_power import set_power_cap, set_power_caps
 from control.engine.outcome import Outcome, applied, compare, instance_row, number, value
+from control.engine.regret import ask_regret
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import AMPD, DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
@@ -186,6 +187,7 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "power_caps": set_power_caps,
     "retention": set_retention,
     "cancel": cancel_workflow,
+    "regret": ask_regret,
 }
 SIMULATED_ONLY = ("pause", "resume", "speed", "step", "load_scale")
 KNOWN_POLICIES = tuple(POLICIES)

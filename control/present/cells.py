@@ -8,7 +8,7 @@ from control.present.units import NOTHING, number, quantity, seconds
 
 
 class Cell(NamedTuple):
-    """One cell: text, look, the workflow, stored run or conversation it links to, a hint for the pointer, a bar.
+    """One cell: text, look, what it links to (a workflow, stored run, conversation or placement), a hint, a bar.
 
     `kind` is "" or words of: num (right, tabular digits), id (monospaced), muted, late, amber, good.
     `bar` is a share in [-1, 1] drawn from the middle, or from the left where every bar of a column is positive.
@@ -23,6 +23,7 @@ class Cell(NamedTuple):
     heat: float | None = None
     run: int | None = None
     conversation: int | None = None
+    decision: int | None = None
 
 
 class Table(NamedTuple):

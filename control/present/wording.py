@@ -49,6 +49,8 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {"retention": value}, old)
     if kind == "cancel":
         return Order(kind, {"workflow": value})
+    if kind == "regret":
+        return Order(kind, {"decision": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
 
 
@@ -61,7 +63,7 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
     if kind == "tuning_mode":
         return f"tuning {payload.get('mode', '')}"
-    if kind in ("power_cap", "power_caps", "retention", "cancel"):
+    if kind in ("power_cap", "power_caps", "retention", "cancel", "regret"):
         return _settings(kind, payload)
     if kind not in _VALUED:
         return _PLAIN.get(kind, kind)
@@ -149,7 +151,9 @@ def meanwhile(applied: Any, base: Any, draft: Any) -> str:
 
 
 def _settings(kind: str, payload: Mapping[str, Any]) -> str:
-    """A power cap, a retention or a workflow to give up, in words."""
+    """A power cap, a retention, a workflow to give up or a placement to replay, in words."""
+    if kind == "regret":
+        return f"replay placement {payload.get('decision', '')}"
     if kind == "cancel":
         return f"cancel workflow #{payload.get('workflow', '')}"
     if kind == "retention":

@@ -27,11 +27,12 @@ _figure = st.components.v2.component(
 
 
 class Clicked(NamedTuple):
-    """The link that was clicked in this run of the page: number of a workflow, a stored run or a conversation."""
+    """The link clicked in this run of the page: number of a workflow, a stored run, a conversation or a placement."""
 
     workflow: int | None = None
     run: int | None = None
     conversation: int | None = None
+    decision: int | None = None
 
 
 def live(part: Literal["head", "board", "watts"]) -> None:

@@ -3,7 +3,10 @@
 import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
-const LINKS = [["debt", "workflow"], ["tuning", "run"], ["conversations", "conversation"]]; // page and key of its query
+// page and key of its query
+const LINKS = [
+  ["debt", "workflow"], ["tuning", "run"], ["conversations", "conversation"], ["decisions", "decision"], ["decisions", "run"],
+];
 
 const SKELETON = `
   <div class="hw-title">
