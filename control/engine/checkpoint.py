@@ -175,7 +175,6 @@ def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
             values[name] = arrays[name]
     world = World(**values)
     check_columns(world)
-    world.clock["n_receipts"] += len(world.receipts)  # those that calls speak of are gone
     world.instances["profile"] = rows
     return world
 

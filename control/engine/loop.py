@@ -77,8 +77,7 @@ class Loop:
         Raises:
             LeaseHeldError: another engine has taken over; nothing more was written.
         """
-        last = time.monotonic()
-        due = last
+        last = due = time.monotonic()
         while not self.should_stop():
             now = time.monotonic()
             self.tick(min(now - last, LONGEST_TICK_S))

@@ -54,6 +54,7 @@ def take_receipts(live: Live, numbers: Ints, allowance: Allowance | None = None)
     world = live.world
     ring, newest = len(world.receipts), int(world.clock[0]["n_receipts"])
     kept = np.flatnonzero((numbers >= 0) & (numbers >= newest - ring))
+    kept = kept[world.receipts["why"][numbers[kept] % max(1, ring), 0] >= 0] if len(kept) else kept
     most = MOST_AT_ONCE if allowance is None else allowance.spend(len(kept))
     if len(kept) > most:
         kept = kept[np.linspace(0, len(kept) - 1, most).astype(np.int64)]

@@ -23,8 +23,8 @@ def choose(world: World, c: int) -> int:
 @compiled_apart
 def keep_receipt(world: World, c: int, basis: int) -> None:
     """Write down what the placement of call `c` is decided on: a row for every instance, candidate or not."""
-    call, clock = world.calls[c], world.clock[0]
-    k = clock["n_receipts"] % len(world.receipts)
+    call = world.calls[c]
+    k = call["receipt"] % len(world.receipts)
     for i in range(len(world.instances)):
         row, instance = world.receipts[k, i], world.instances[i]
         row["t_comp_s"] = world.t_comp_s[i] if basis == BY_SCORE else math.nan
@@ -33,13 +33,13 @@ def keep_receipt(world: World, c: int, basis: int) -> None:
         row["why"] = CANDIDATE
         if world.scores[i] == -math.inf:
             row["why"] = why_not(world.policy[0], instance, call, basis)
-    call["receipt"] = clock["n_receipts"]
-    clock["n_receipts"] += 1
 
 
 @compiled
 def note_choice(world: World, c: int, basis: int) -> None:
-    """The scores at hand decide where call `c` goes; a world without room for receipts keeps none."""
+    """The scores at hand decide where call `c` goes; a world without room for receipts only numbers them."""
+    world.calls[c]["receipt"] = world.clock[0]["n_receipts"]
+    world.clock[0]["n_receipts"] += 1
     if len(world.receipts) > 0:
         keep_receipt(world, c, basis)
 

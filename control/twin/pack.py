@@ -235,8 +235,10 @@ def build_world(
 
 
 def receipt_table(n_instances: int, ring: int = RECEIPTS) -> Table:
-    """Room for the newest `ring` receipts."""
-    return np.zeros((ring, n_instances), RECEIPT)
+    """Room for the newest `ring` receipts, nothing written yet."""
+    table = np.zeros((ring, n_instances), RECEIPT)
+    table["why"] = -1
+    return table
 
 
 def empty_heaps(n_workflows: int, n_calls: int, n_streams: int) -> dict[str, Any]:
