@@ -18,7 +18,7 @@ Columns = dict[str, npt.NDArray[Any]]
 #: A chart gets at most about this many points a line.
 MAX_POINTS = 900
 #: Columns of a placement that are read one placement at a time.
-RECEIPT = ("candidates", "filtered")
+RECEIPT = frozenset({"candidates", "filtered"})
 #: A runner-up is close when its score differs by at most this share of both scores together.
 CLOSE = 0.05
 

@@ -51,6 +51,25 @@ def test_a_store_of_the_version_before_is_upgraded_with_its_samples(url: str, st
     again.close()
 
 
+def test_a_store_from_before_receipts_is_upgraded_with_its_placements(url: str, store: Store) -> None:
+    with store.writing() as connection:
+        for name in ("candidates", "filtered"):
+            connection.exec_driver_sql(f"ALTER TABLE decision DROP COLUMN {name}")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
+        columns = "at, sim_s, call, workflow, stage, instance, policy, score"
+        connection.exec_driver_sql(
+            f"INSERT INTO decision ({columns}) VALUES (100.0, 5.0, 7, 3, 's', 'a', 'hexgen', 1.5)"
+        )
+    again = open_store(url)
+    row = readers.decision(again, 1)
+    assert row is not None
+    assert (row["call"], row["score"], row["candidates"], row["filtered"]) == (7, 1.5, None, None)
+    with again.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, METADATA) == []
+    again.close()
+
+
 def test_opening_twice_keeps_the_data(url: str, store: Store) -> None:
     with store.writing() as connection:
         connection.exec_driver_sql("INSERT INTO meta VALUES ('fleet', 'demo')")
