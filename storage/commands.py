@@ -143,10 +143,15 @@ def _retention(what: str, value: Any) -> dict[str, Any]:
     return {"need": _name(f"{what}, need", value["need"]), "idle_ttl_s": kept}
 
 
-def _number(what: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-        raise SettingError(f"{what}: {value!r:.60} is no such number; accepted: a whole number >= 0")
-    return value
+def _number(of: str) -> Callable[[str, Any], int]:
+    """A check that a value is the number of a workflow, or of whatever else is named."""
+
+    def check(what: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+            raise SettingError(f"{what}: {value!r:.60} is no number of a {of}; accepted: a whole number >= 0")
+        return value
+
+    return check
 
 
 _INSTANCE: dict[str, Callable[[str, Any], Any]] = {"instance": _name}
@@ -169,8 +174,8 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "power_cap": {"tier": _name, "cap_w": _cap},
     "power_caps": {"caps": _caps},
     "retention": {"retention": _retention},
-    "cancel": {"workflow": _number},
-    "regret": {"decision": _number},
+    "cancel": {"workflow": _number("workflow")},
+    "regret": {"decision": _number("placement")},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

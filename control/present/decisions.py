@@ -195,7 +195,8 @@ def became(row: Row, ended: Row | None) -> str:
     moments = [(call[name], words) for name, words in (("first_token_s", "TTFT"), ("finished_s", "ended after"))]
     told = [f"{words} {seconds(tidy(at - call['ready_s']))}" for at, words in moments if at is not None]
     late = f"its workflow took {seconds(tidy(ended['latency_s']))} of {seconds(tidy(ended['slo_s']))}"
-    return f"It {call['state']}: {', '.join([*told, late])}."
+    passive = "" if call["state"] in ("completed", "failed") else "was "
+    return f"It {passive}{call['state']}: {', '.join([*told, late])}."
 
 
 def verdict(run: Row) -> str:

@@ -228,10 +228,15 @@ def build_world(
         slots=np.full(shape, -1, np.int64),
         pins=pin_table(calls, workload.n_shared, workload.n_streams),
         **empty_heaps(len(workflows), len(calls), workload.n_streams),
-        journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
-        receipts=receipt_table(shape[0], RECEIPTS if journal else 0),
+        **notes(journal, len(calls), shape[0]),
         **idle_arrays(instances, len(steps)),
     )
+
+
+def notes(wanted: bool, n_calls: int, n_instances: int) -> dict[str, Any]:
+    """Room for what a driver is told of; none where it does not listen."""
+    journal = np.zeros(max(4096, 8 * n_calls) if wanted else 0, JOURNAL)
+    return {"journal": journal, "receipts": receipt_table(n_instances, RECEIPTS if wanted else 0)}
 
 
 def receipt_table(n_instances: int, ring: int = RECEIPTS) -> Table:

@@ -99,10 +99,10 @@ def test_the_button_asks_the_engine_to_replay_and_its_answer_appears(engine: Sta
     assert app.button(key="regret-1").disabled
     run = runs.save(engine.store, "regret", *replay(1))
     app.run()
-    assert "On a100-0 the workflow would have taken 4.2 s longer." in texts(app)
+    assert "On a100-0 the workflow would have taken 4.20 s longer." in texts(app)
     assert not app.button(key="regret-1").disabled
     linked = at("decisions", run=str(run))
-    assert "taken 4.2 s longer" in texts(linked)
+    assert "taken 4.20 s longer" in texts(linked)
     assert "Placement 1" in texts(linked)
 
 

@@ -54,16 +54,16 @@ def test_what_became_of_the_call_is_read_from_its_workflow() -> None:
     call = {"call": 1001, "ready_s": 2.0, "first_token_s": 3.5, "finished_s": 9.0, "state": "completed"}
     ended = {"timeline": [call], "latency_s": 30.0, "slo_s": 40.0}
     assert (
-        decisions.became(row(), ended) == "It completed: TTFT 1.5 s, ended after 7 s, its workflow took 30 s of 40 s."
+        decisions.became(row(), ended) == "It completed: TTFT 1.50 s, ended after 7 s, its workflow took 30 s of 40 s."
     )
     assert "not ended yet" in decisions.became(row(), None)
     assert "not kept" in decisions.became(row(), ended | {"timeline": None})
     lost = decisions.became(row(), ended | {"timeline": [call | {"first_token_s": None, "state": "refused"}]})
-    assert lost.startswith("It refused: ended after 7 s")
+    assert lost.startswith("It was refused: ended after 7 s")
 
 
 @pytest.mark.parametrize(
-    ("difference_s", "words"), [(4.2, "taken 4.2 s longer"), (-1.5, "taken 1.5 s less"), (0.0, "the same time")]
+    ("difference_s", "words"), [(4.2, "taken 4.20 s longer"), (-1.5, "taken 1.50 s less"), (0.0, "the same time")]
 )
 def test_the_verdict_names_what_the_runner_up_would_have_cost(difference_s: float, words: str) -> None:
     assert words in decisions.verdict(run(difference_s=difference_s))
@@ -76,7 +76,7 @@ def test_a_replay_says_whether_it_comes_to_the_same_end() -> None:
 
 def test_instances_that_do_not_differ_are_left_out() -> None:
     assert [r[0].text for r in decisions.by_instance(run()).rows] == ["h100-0"]
-    assert [cell.text for cell in decisions.regret(run()).rows[0]][1:] == ["30 s", "34.2 s", "+4.2 s"]
+    assert [cell.text for cell in decisions.regret(run()).rows[0]][1:] == ["30 s", "34.2 s", "+4.20 s"]
     assert [cell.text for cell in decisions.regret(run()).heads][1:3] == ["h100-0", "a100-0"]
 
 
