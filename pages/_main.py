@@ -17,6 +17,7 @@ PAGES = (
     ("fleet", "Fleet"),
     ("queues", "Queues"),
     ("workflows", "Workflows"),
+    ("decisions", "Decisions"),
     ("conversations", "Conversations"),
     ("kv", "KV"),
     ("power", "Power"),

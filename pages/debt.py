@@ -53,6 +53,8 @@ if asked := st.query_params.get("workflow"):  # links of before there was a page
 if seen := frame.opened("debt", "SLO debt", "Where does time go, and who pays?"):
     if seen[1].workflow is not None:
         st.switch_page("workflows.py", query_params={"workflow": str(seen[1].workflow)})
+    if seen[1].decision is not None:
+        st.switch_page("decisions.py", query_params={"decision": str(seen[1].decision)})
     with st.container(key="split-debt"):
         left, right = st.columns([1, 1.25], gap="small")
     with left, frame.panel("causes", "Debt by cause", "time less the plan"):

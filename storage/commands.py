@@ -45,7 +45,8 @@ def submit(
     revive {"instance": name}; power_cap {"tier": tier, all or an instance, "cap_w": W per GPU or None};
     power_caps {"caps": {instance: W per GPU or None}}; retention {"retention": {"need": observed or oracle,
     "idle_ttl_s": s or None}}; cancel {"workflow": number}; slow {"instance": name, "factor": 0.25..20 on its times};
-    scenario {"scenario": name, "seed": number};
+    scenario {"scenario": name, "seed": number}; regret {"decision": number}; whatif {"spec": what is asked of a fork};
+    apply_whatif {"run": number, "setting": number, "guard_minutes": 0..60}; end_guard {}; shadows {"policies": names};
     tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
     {}. `expected` is the old value the author saw: the engine refuses the command if it has changed since.
     `undo_of` is the id of the command this one takes back.
@@ -197,6 +198,7 @@ _SHAPES: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "cancel": {"workflow": _whole("number of a workflow")},
     "slow": {"instance": _name, "factor": _within(0.25, 20)},
     "scenario": {"scenario": _name, "seed": _whole("seed")},
+    "regret": {"decision": _whole("number of a placement")},
 }
 #: The kinds of command there are.
 KINDS = tuple(_SHAPES)

@@ -17,6 +17,10 @@ from storage.tables import DECISION, DETAIL, EVENT, MEASURES, META, SAMPLE, SNAP
 Columns = dict[str, npt.NDArray[Any]]
 #: A chart gets at most about this many points a line.
 MAX_POINTS = 900
+#: Columns of a placement that are read one placement at a time.
+RECEIPT = frozenset({"candidates", "filtered"})
+#: A runner-up is close when its score differs by at most this share of both scores together.
+CLOSE = 0.05
 
 
 def latest_snapshot(store: Store) -> dict[str, Any] | None:
@@ -71,12 +75,34 @@ def events(store: Store, since_at: float, limit: int) -> list[dict[str, Any]]:
     return _dicts(store, query.order_by(EVENT.c.at.desc(), EVENT.c.id.desc()).limit(limit))
 
 
-def decisions(store: Store, limit: int, workflow: int | None = None) -> list[dict[str, Any]]:
-    """The newest `limit` placements, of one workflow where given."""
-    query = sa.select(DECISION)
-    if workflow is not None:
-        query = query.where(DECISION.c.workflow == workflow)
+def decisions(
+    store: Store,
+    limit: int,
+    workflow: int | None = None,
+    stage: str | None = None,
+    instance: str | None = None,
+    policy: str | None = None,
+    close_only: bool = False,
+) -> list[dict[str, Any]]:
+    """The newest `limit` placements, without their receipts; those of one workflow, stage, instance or policy.
+
+    `close_only`: those whose runner-up scored nearly as much (CLOSE).
+    """
+    query = sa.select(*(column for column in DECISION.c if column.name not in RECEIPT))
+    columns = (DECISION.c.workflow, DECISION.c.stage, DECISION.c.instance, DECISION.c.policy)
+    for column, wanted in zip(columns, (workflow, stage, instance, policy), strict=True):
+        if wanted is not None:
+            query = query.where(column == wanted)
+    if close_only:
+        best, second = DECISION.c.score, DECISION.c.runner_up_score
+        query = query.where(sa.func.abs(best - second) <= CLOSE * (sa.func.abs(best) + sa.func.abs(second)))
     return _dicts(store, query.order_by(DECISION.c.id.desc()).limit(limit))
+
+
+def decision(store: Store, number: int) -> dict[str, Any] | None:
+    """One placement with its receipt; None where there is none of that number."""
+    rows = _dicts(store, sa.select(DECISION).where(DECISION.c.id == number))
+    return rows[0] if rows else None
 
 
 def workflows(

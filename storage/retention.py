@@ -8,6 +8,7 @@
 | decisions             | 24 h, newest 200,000 |             |
 | workflows             | 24 h, newest 50,000 |              |
 | timelines of workflows | the newest 5,000   |              |
+| receipts of decisions | the newest 20,000   |              |
 | events                | 30 days             |              |
 | snapshots             | the newest 900      |              |
 | commands, runs        | for good            |              |
@@ -30,6 +31,7 @@ HOUR_S, DAY_S = 3600.0, 86400.0
 SAMPLE_AGE_S = {1: HOUR_S / 2, 10: DAY_S, 60: 30 * DAY_S}
 SNAPSHOTS_KEPT = 900
 DECISIONS_KEPT, WORKFLOWS_KEPT, TIMELINES_KEPT = 200_000, 50_000, 5_000
+RECEIPTS_KEPT = 20_000
 #: A journal commit may arrive this much after its tick, s; an interval is complete only then.
 GRACE_S = 2.0
 #: Bounds of one call: coarse intervals per resolution, rows per table, rows in one transaction.
@@ -52,7 +54,7 @@ def roll_up(store: Store, now: float) -> int:
         deleted += _delete(store, table, table.c.at < now - age_s)
     for table, kept in ((SNAPSHOT, SNAPSHOTS_KEPT), (DECISION, DECISIONS_KEPT), (WORKFLOW, WORKFLOWS_KEPT)):
         deleted += _forget_beyond(store, table, kept)
-    return written_10 + written_60 + deleted + _forget_timelines(store)
+    return written_10 + written_60 + deleted + _forget_timelines(store) + _forget_receipts(store)
 
 
 def _fold(store: Store, fine: int, coarse: int, until: float) -> tuple[float, int]:
@@ -117,6 +119,17 @@ def _forget_timelines(store: Store) -> int:
     doomed = sa.select(WORKFLOW.c.seq).where(old).limit(DELETED_AT_ONCE)
     with store.writing() as connection:
         cleared = sa.update(WORKFLOW).where(WORKFLOW.c.seq.in_(doomed)).values(timeline=sa.null())
+        return connection.execute(cleared).rowcount
+
+
+def _forget_receipts(store: Store) -> int:
+    """Clear what all but the newest placements were decided on; the rows stay."""
+    with store.reading() as connection:
+        newest = connection.execute(sa.select(sa.func.max(DECISION.c.id))).scalar() or 0
+    old = sa.and_(DECISION.c.id <= newest - RECEIPTS_KEPT, DECISION.c.candidates.is_not(None))
+    doomed = sa.select(DECISION.c.id).where(old).limit(DELETED_AT_ONCE)
+    with store.writing() as connection:
+        cleared = sa.update(DECISION).where(DECISION.c.id.in_(doomed)).values(candidates=sa.null(), filtered=sa.null())
         return connection.execute(cleared).rowcount
 
 

@@ -126,6 +126,8 @@ class Decision(_Base, table=True):
     budget_s: float | None
     runner_up: str | None
     runner_up_score: float | None
+    candidates: Any = _json_column(nullable=True)  # instances compared, the chosen one first; of the newest ones only
+    filtered: Any = _json_column(nullable=True)  # how many instances were no candidates, by reason
 
 
 class Workflow(_Base, table=True):

@@ -52,3 +52,4 @@ def end(loop: "Loop") -> None:
     """End what is under way."""
     loop.forks.close()
     loop.shadows.close()
+    loop.regrets.close()

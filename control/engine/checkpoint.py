@@ -23,11 +23,12 @@ from control.tuning.decide import Memory
 from control.tuning.whatif.promise import Guard
 from control.twin.caps import Switch, caps_of, live_costs, with_caps, with_scales
 from control.twin.heap import Heap
+from control.twin.pack import receipt_table
 from control.twin.world import World
 from control.workload.scenarios import scenario
 
 VERSION = 9
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")  # rebuilt, scratch, or drained
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "receipts")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
@@ -188,6 +189,7 @@ def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
         "scores": np.zeros(n),
         "counts": np.zeros(len(arrays["steps"])),
         "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
+        "receipts": receipt_table(n),
     }
     for name in ("runs", "timers", "transfers", "expiries"):
         values[name] = Heap(*(arrays[f"{name}.{part}"] for part in Heap._fields))

@@ -7,10 +7,10 @@ import numpy as np
 
 from control.engine.books import EndedWorkflows
 from control.engine.state import Live
-from control.policy.codes import ACTIVE, DONE
+from control.policy.codes import ACTIVE, DONE, FUTURE
 from control.policy.tables import Floats, Ints
-from control.tuning.episodes import Arrival, Episode, arrival, episodes
-from control.twin.world import World, fork
+from control.tuning.episodes import Arrival, Episode, arrival, episode, episodes
+from control.twin.world import World, fork, silent
 
 KEPT_S = 1800.0  # simulated s
 LEAST_KEPT = 200  # workflows kept however old they are: under overload even the newest to end arrived long ago
@@ -55,8 +55,7 @@ class History:
         last_s = clock_s(self.states[-1]) if self.states else -STATE_EVERY_S
         self.began_s = live.now_s if self.began_s is None else self.began_s
         if live.now_s - last_s >= STATE_EVERY_S:
-            bare = live.world._replace(journal=live.world.journal[:0])  # drained, and as large as the calls
-            self.states.append((fork(bare), live.streams.copy()))
+            self.states.append((fork(silent(live.world)), live.streams.copy()))
 
     @property
     def mean_calls(self) -> float:
@@ -91,6 +90,22 @@ class History:
         states = [self.held, *self.states] if self.held else self.states
         old = [state for state in states if clock_s(state) <= time_s]
         return self.since(live, old[-1]) if old else None
+
+    def exactly(self, live: Live, time_s: float) -> Recorded | None:
+        """What has come since the newest kept state from before `time_s`.
+
+        Of simulated work also what is still to end or to arrive, whose calls are known.
+        """
+        found = self.after(live, float(np.nextafter(time_s, -np.inf)))
+        if found is None or live.source.is_gateway:
+            return found
+        rows, start_s = live.world.workflows, float(found.state.clock[0]["now_s"])
+        is_open = np.isin(rows["state"], (ACTIVE, FUTURE)) & (rows["arrival_s"] > start_s)
+        known = [a for a in found.arrivals if isinstance(a, Episode)]
+        for row in rows[is_open]:
+            first = int(row["first_call"])
+            known.append(episode(row, live.world.calls[first : first + int(row["n_calls"])]))
+        return found._replace(arrivals=sorted(known, key=lambda a: a.arrival_s))
 
     def calls(self, recorded: Recorded) -> int:
         """Calls of a record, about: those of workflows that have not ended are not known."""

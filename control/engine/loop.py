@@ -24,8 +24,10 @@ from control.engine.followup import settle, take_up
 from control.engine.history import History
 from control.engine.lab import Forks
 from control.engine.pending import Pending
+from control.engine.receipts import Allowance
 from control.engine.record import Most, Taken, most_left, rows_of, take
 from control.engine.refine import EVERY_S, refine
+from control.engine.regret import Regrets
 from control.engine.restart import succeed
 from control.engine.script import due, next_act_s, perform
 from control.engine.shadows import Shadows
@@ -60,6 +62,8 @@ class Loop:
     tuner: Tuner = field(default_factory=lambda: Tuner(TunerSettings()))
     forks: Forks = field(default_factory=Forks)
     shadows: Shadows = field(default_factory=Shadows)
+    regrets: Regrets = field(default_factory=Regrets)
+    receipts: Allowance = field(default_factory=Allowance)
     may_tune: bool = False  # the periodic job asks whether a run is due
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
@@ -82,8 +86,7 @@ class Loop:
         Raises:
             LeaseHeldError: another engine has taken over; nothing more was written.
         """
-        last = time.monotonic()
-        due = last
+        last = due = time.monotonic()
         while not self.should_stop():
             now = time.monotonic()
             self.tick(min(now - last, LONGEST_TICK_S))
@@ -160,7 +163,7 @@ class Loop:
         """Copy what the world's journal tells of; a thread that serves requests does no more than that."""
         if self.door is not None:
             self.door.hear()
-        self.backlog.append(take(self.live))
+        self.backlog.append(take(self.live, self.receipts))
 
     def write_up(self, told: int | None = None) -> None:
         """Make rows of what was set aside, of the first `told` parts where that is given.
@@ -168,8 +171,7 @@ class Loop:
         Books, history and rolling figures are this thread's alone.
         """
         for _ in range(len(self.backlog) if told is None else told):
-            so_far = (self.pending.decisions, self.pending.workflows)
-            most = Most() if self.door is None else most_left(self.settings.record_s, *so_far)
+            most = Most() if self.door is None else most_left(self.settings.record_s, self.pending)
             decisions, workflows = rows_of(self.live, self.backlog.popleft(), self.history, most)
             self.pending.decisions += decisions
             self.pending.workflows += workflows
@@ -193,7 +195,8 @@ class Loop:
             log.warning("%s; a tuning result is not kept", error)
 
     def follow_up(self) -> None:
-        """Take up a tuning run that has ended; judge the last change once its window is over."""
+        """Take up a tuning run that has ended; judge the last change once its window is over; replay placements."""
+        self.regrets.follow(self.live, self.history, self.store)
         ended = self.tuner.poll(self.live)
         if ended is not None:
             take_up(self, ended)
@@ -274,10 +277,7 @@ class Loop:
             sim_s=live.now_s,
             snapshot=payload,
             samples=view.samples(payload),
-            decisions=waiting.decisions,
-            workflows=waiting.workflows,
-            events=waiting.events,
-            outcomes=waiting.outcomes,
+            **vars(waiting),
             checkpoint=checkpoint.save(live) if self.is_due(waiting) else None,
             detail=detail(live, self.tuner.status(live)) | {"at": at, "sim_s": live.now_s},
         )

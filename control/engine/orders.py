@@ -9,6 +9,7 @@ from control.engine.orders_power import set_power_cap, set_power_caps
 from control.engine.orders_scenario import begin_scenario
 from control.engine.orders_speed import set_slow
 from control.engine.outcome import Outcome, applied, compare, instance_row, number, value
+from control.engine.regret import ask_regret
 from control.engine.state import Live, rescale
 from control.errors import InputError, SettingError
 from control.policy.codes import AMPD, DOWN, DRAINING, INSTANCE_STATES, POLICIES, UP, policy_codes
@@ -190,6 +191,7 @@ ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {
     "cancel": cancel_workflow,
     "slow": set_slow,
     "scenario": begin_scenario,
+    "regret": ask_regret,
 }
 SIMULATED_ONLY = ("pause", "resume", "speed", "step", "load_scale", "scenario")
 KNOWN_POLICIES = tuple(POLICIES)

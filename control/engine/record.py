@@ -4,13 +4,14 @@ Taking is a few copies, for which the world must stand still; the rest reads the
 requests never waits for a row to be written. All that ended is counted and added up; the rows may be fewer.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from control.engine.books import EndedWorkflows
 from control.engine.history import History
+from control.engine.pending import Pending
+from control.engine.receipts import Allowance, Receipts, receipt_row, take_receipts, terms_then
 from control.engine.rolling import Ended
 from control.engine.state import Live
 from control.policy.codes import (
@@ -26,7 +27,7 @@ from control.policy.codes import (
     SERVER_LOST,
     WORKFLOW_ENDED_ENTRY,
 )
-from control.policy.tables import Floats, Ints, Record, Table
+from control.policy.tables import Ints, Record, Table
 from control.twin.world import World
 
 Row = dict[str, Any]
@@ -38,12 +39,13 @@ class Taken(NamedTuple):
 
     policy: str
     alpha: float
-    placed_s: Floats  # when calls were placed, simulated s
-    placed: Table  # their rows
+    entries: Table  # JOURNAL rows of calls that were placed
+    placed: Table  # the calls, as they are now
     placed_in: Ints  # and the numbers of their workflows
     calls: Table  # calls that ended
     broken: dict[int, int]  # why a call found its conversation's KV gone, by uid
     ended: EndedWorkflows
+    receipts: Receipts  # of the calls that were placed
 
 
 class Most(NamedTuple):
@@ -53,14 +55,14 @@ class Most(NamedTuple):
     workflows: int | None = None
 
 
-def most_left(record_s: float, decisions: Sequence[Row], workflows: Sequence[Row]) -> Most:
-    """Rows that may still go into a record that covers `record_s` and holds these already."""
+def most_left(record_s: float, waiting: Pending) -> Most:
+    """Rows that may still go into a record that covers `record_s` and for which these wait already."""
     left = int(MOST_ROWS_PER_S * record_s)
-    return Most(max(0, left - len(decisions)), max(0, left - len(workflows)))
+    return Most(max(0, left - len(waiting.decisions)), max(0, left - len(waiting.workflows)))
 
 
-def take(live: Live) -> Taken:
-    """Empty the journal."""
+def take(live: Live, allowance: Allowance | None = None) -> Taken:
+    """Empty the journal, with as many receipts as the allowance lets through; None: MOST_AT_ONCE."""
     world = live.world
     entries = world.journal[: int(world.clock[0]["n_journal"])]
     kinds = entries["kind"]
@@ -70,12 +72,13 @@ def take(live: Live) -> Taken:
     taken = Taken(
         live.policy,
         live.alpha,
-        placed["at_s"].copy(),
+        placed,
         calls,
         world.workflows["id"][calls["workflow"]],
         world.calls[entries["row"][kinds == CALL_ENDED]],
         dict(zip(uids, causes, strict=True)),
         ended_of(world, entries["row"][kinds == WORKFLOW_ENDED_ENTRY]),
+        take_receipts(live, placed["receipt"], allowance),
     )
     world.clock[0]["n_journal"] = 0
     return taken
@@ -130,21 +133,33 @@ def with_breaks(live: Live, row: Row) -> Row:
 
 def decision_row(live: Live, taken: Taken, k: int) -> Row:
     """A placement as it was decided."""
-    call, names = taken.placed[k], live.fleet.instances
-    other = int(call["runner_up"])
+    call, entry, names = taken.placed[k], taken.entries[k], live.fleet.instances
+    chosen, is_latest = int(entry["instance"]), call["receipt"] == entry["receipt"]
+    terms = terms_of(call) if is_latest else terms_then(taken.receipts, k, chosen)
+    other = terms.pop("other")
     return {
-        "sim_s": float(taken.placed_s[k]),
+        "sim_s": float(entry["at_s"]),
         "call": int(call["uid"]),
         "workflow": int(taken.placed_in[k]),
         "stage": live.names[2][int(call["step"])],
-        "instance": names[int(call["instance"])].name,
+        "instance": names[chosen].name,
         "policy": taken.policy,
         "alpha": taken.alpha,
+        "budget_s": float(call["budget_s"]),
+        "runner_up": names[other].name if other >= 0 else None,
+        **terms,
+        **receipt_row(live, taken.receipts, k, chosen, other, terms["t_comp_s"]),
+    }
+
+
+def terms_of(call: Record) -> Row:
+    """The terms of the latest placement of a call."""
+    other = int(call["runner_up"])
+    return {
         "score": float(call["score"]),
         "t_comp_s": float(call["t_comp_s"]),
         "t_queue_s": float(call["t_queue_s"]),
-        "budget_s": float(call["budget_s"]),
-        "runner_up": names[other].name if other >= 0 else None,
+        "other": other,
         "runner_up_score": float(call["runner_up_score"]) if other >= 0 else None,
     }
 

@@ -112,7 +112,7 @@ class Shadows:
 def shadow_of(live: Live, policy: str) -> Live:
     """A copy of the live state, its journal drained, under another policy."""
     one = copy.copy(live)
-    one.world, one.streams = fork(live.world), live.streams.copy()
+    one.world, one.streams = fork(live.world._replace(receipts=live.world.receipts[:0])), live.streams.copy()
     one.rolling, one.switches = copy.deepcopy(live.rolling), list(live.switches)
     one.books = Books(live.names[1], live.names[2], [spec.name for spec in live.fleet.instances])
     one.broken, one.flows, one.guard, one.policy = {}, {}, None, policy

@@ -55,6 +55,7 @@ class Live:
     pinned: bool = False  # an operator set alpha: the tuner leaves it alone until it is released
     guard: Guard | None = None  # a setting that was applied from a what-if, under watch
     tune_wanted: bool = False  # an operator asked for a run
+    regrets: list[int] = field(default_factory=list)  # placements whose regret an operator asked for
     rolling: Rolling = field(default_factory=Rolling)
     tuner: Memory = field(default_factory=Memory)
     switches: list[Switch] = field(default_factory=list)  # instances about to take the cost of another cap

@@ -10,13 +10,13 @@ from control.metrics.stages import UNDER_WAY
 from control.policy import codes
 from control.policy.codes import DECODE, PREFILL
 from control.twin.acts import NOTHING, act
-from control.twin.world import World, fork
+from control.twin.world import World, fork, silent
 
 
 def still_life(live: Live) -> Live:
     """A copy that stands still; its journal, which must have been drained, is left out."""
     copied = copy.copy(live)
-    copied.world, copied.streams = fork(live.world._replace(journal=live.world.journal[:0])), live.streams.copy()
+    copied.world, copied.streams = fork(silent(live.world)), live.streams.copy()
     # the thread of requests changes these while the copy is written up
     copied.flows, copied.observed = dict(live.flows), dict(live.observed)
     copied.counted, copied.broken = list(live.counted), dict(live.broken)

@@ -100,6 +100,26 @@ IN_PREEMPTION: Final = 3  # waiting again, and computing again what was lost
 IN_TRANSFER: Final = 4  # its KV is on the way to another instance
 IN_HOLD: Final = 5  # waiting for a decoder with room for its KV
 
+# What a placement was decided by.
+BY_SCORE: Final = 0  # the dispatch rule's score of every instance
+BY_PIN: Final = 1  # the conversation is kept there
+BY_TIER: Final = 2  # least queued of the prefill tier
+BY_ROOM: Final = 3  # most unreserved KV
+
+# Why an instance was no candidate of a placement.
+CANDIDATE: Final = 0  # it was one
+IS_DOWN: Final = 1
+IS_DRAINING: Final = 2
+FAILED_BEFORE: Final = 3  # the call failed there already
+CONTEXT_TOO_LONG: Final = 4
+WRONG_ROLE: Final = 5
+NOT_PINNED: Final = 6  # the conversation is kept on another one
+NO_ROOM: Final = 7  # too little KV is unreserved
+NOT_COMPARED: Final = 8  # the dispatch rule did not look at it
+FILTERS: Final = (
+    *("", "down", "draining", "failed_before", "too_long", "wrong_role", "not_pinned", "no_room", "not_compared"),
+)
+
 # Why a pinned conversation lost its KV or its decoder.
 INSTANCE_LOST: Final = 0  # its decoder failed or drained
 EVICTED: Final = 1  # other contexts needed the blocks

@@ -53,6 +53,7 @@ CLOCK = np.dtype(
         ("ended_calls", "i8"),
         ("n_dirty", "i8"),
         ("n_journal", "i8"),
+        ("n_receipts", "i8"),  # receipts so far, kept or not
         ("n_free_prefixes", "i8"),
         ("n_shared", "i8"),  # prefix keys below this are shared between workflows, the others are streams
         ("exact", "i8"),  # 1: one event per iteration (reference mode); 0: fast-forward
@@ -67,5 +68,23 @@ CLOCK = np.dtype(
     ]
 )
 
+#: One row per instance and receipt: what a placement was decided on. The newest receipts are kept, in a ring.
+RECEIPT = np.dtype(
+    [
+        ("t_comp_s", "f8"),  # estimated execution time there; inf: it may not go there, nan: the rule does not ask
+        ("t_queue_s", "f8"),  # queued_work_s of the instance then
+        ("score", "f8"),  # larger wins, -inf: no candidate
+        ("why", "i8"),  # codes.CANDIDATE, IS_DOWN ...: why it was none; -1: nothing was written here yet
+    ]
+)
+
 #: One row per entry since the journal was last drained.
-JOURNAL = np.dtype([("at_s", "f8"), ("kind", "i8"), ("row", "i8"), ("instance", "i8")])
+JOURNAL = np.dtype(
+    [
+        ("at_s", "f8"),
+        ("kind", "i8"),  # codes.PLACED ...
+        ("row", "i8"),  # of the call or workflow it speaks of
+        ("instance", "i8"),
+        ("receipt", "i8"),  # of PLACED: number of what was compared, -1: none
+    ]
+)

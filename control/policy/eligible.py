@@ -1,7 +1,25 @@
 """Which instances may take a call."""
 
 from control.jit import compiled
-from control.policy.codes import UP
+from control.policy.codes import (
+    BY_PIN,
+    BY_ROOM,
+    BY_TIER,
+    COLLOCATED,
+    CONTEXT_TOO_LONG,
+    DOWN,
+    DRAINING,
+    FAILED_BEFORE,
+    IS_DOWN,
+    IS_DRAINING,
+    NO_ROOM,
+    NOT_COMPARED,
+    NOT_PINNED,
+    PASSED_OVER,
+    PREFILL_ROLE,
+    UP,
+    WRONG_ROLE,
+)
 from control.policy.tables import Record, Table
 
 
@@ -45,3 +63,30 @@ def fits_any_context(instances: Table, call: Record) -> bool:
         if fits_context(instances[i], call):
             return True
     return False
+
+
+@compiled
+def why_out_of_service(instance: Record) -> int:
+    """Why an instance that is not up takes no call; codes.CANDIDATE (0) where it is up."""
+    if instance["state"] == DOWN:
+        return IS_DOWN
+    if instance["state"] == DRAINING:
+        return IS_DRAINING
+    return FAILED_BEFORE if instance["state"] == PASSED_OVER else 0
+
+
+@compiled
+def why_not(policy: Record, instance: Record, call: Record, basis: int) -> int:
+    """Why the instance was no candidate for the call, whose placement was decided by `basis`: codes.IS_DOWN ..."""
+    out_of_service = why_out_of_service(instance)
+    if out_of_service > 0:
+        return out_of_service
+    if basis == BY_TIER and instance["role"] != PREFILL_ROLE:
+        return WRONG_ROLE
+    if basis == BY_ROOM and instance["role"] == PREFILL_ROLE and policy["dispatch"] != COLLOCATED:
+        return WRONG_ROLE
+    if not fits_context(instance, call):
+        return CONTEXT_TOO_LONG
+    if basis == BY_PIN:
+        return NOT_PINNED
+    return NO_ROOM if basis == BY_ROOM else NOT_COMPARED

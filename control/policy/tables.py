@@ -142,6 +142,8 @@ CALL_STATE = np.dtype(
         ("score", "f8"),  # dispatch score of its instance (larger wins)
         ("runner_up", "i8"),  # second best instance, -1: no other
         ("runner_up_score", "f8"),
+        ("receipt", "i8"),  # number of the receipt of its latest placement, -1: none
+        ("wanted", "i8"),  # a replay has it go to this instance wherever that is a candidate, -1: to the best
         ("deadline_s", "f8"),  # deadline of its workflow, s on the clock
         ("budget_s", "f8"),  # SLO budget of this call, from its ready time
         ("target", "i8"),  # tokens whose KV prefill must reach

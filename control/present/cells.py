@@ -8,7 +8,7 @@ from control.present.units import NOTHING, number, quantity, seconds
 
 
 class Cell(NamedTuple):
-    """One cell: text, look, the workflow, stored run, conversation or fork it links to, a hint for the pointer, a bar.
+    """One cell: text, look, what it links to (workflow, stored run, conversation, fork or placement), a hint, a bar.
 
     `kind` is "" or words of: num (right, tabular digits), id (monospaced), muted, late, amber, good.
     `bar` is a share in [-1, 1] drawn from the middle, or from the left where every bar of a column is positive.
@@ -24,6 +24,7 @@ class Cell(NamedTuple):
     run: int | None = None
     conversation: int | None = None
     fork: int | None = None
+    decision: int | None = None
 
 
 class Table(NamedTuple):

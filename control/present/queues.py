@@ -123,7 +123,7 @@ def placements(decisions: Sequence[Mapping[str, Any]]) -> Table:
 
 def _placed(row: Mapping[str, Any]) -> list[Cell]:
     return [
-        Cell(f"{row['call']}", "id"),
+        Cell(f"{row['call']}", "id", decision=row.get("id")),
         Cell(str(row["stage"])),
         Cell(str(row["instance"]), "id"),
         duration(row["t_comp_s"]),

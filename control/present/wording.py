@@ -58,6 +58,8 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {"workflow": value})
     if kind in _FORKS:
         return Order(kind, value if kind == "apply_whatif" else {_FORK_KEYS[kind]: value})
+    if kind == "regret":
+        return Order(kind, {"decision": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
 
 
@@ -75,7 +77,7 @@ def asked(row: Mapping[str, Any]) -> str:
         return f"step {quantity(value_of(payload), 's')}"  # type: ignore[arg-type]
     if kind == "tuning_mode":
         return f"tuning {payload.get('mode', '')}"
-    if kind in ("power_cap", "power_caps", "retention", "cancel", "slow", "scenario"):
+    if kind in ("power_cap", "power_caps", "retention", "cancel", "slow", "scenario", "regret"):
         return _settings(kind, payload)
     if kind in _FORKS:
         return _fork(kind, payload)
@@ -197,7 +199,9 @@ def meanwhile(applied: Any, base: Any, draft: Any) -> str:
 
 
 def _settings(kind: str, payload: Mapping[str, Any]) -> str:
-    """A power cap, a retention, a speed, a scenario or a workflow to give up, in words."""
+    """A power cap, a retention, a speed, a scenario, a workflow to give up or a placement to replay, in words."""
+    if kind == "regret":
+        return f"replay placement {payload.get('decision', '')}"
     if kind == "slow":
         return f"{payload.get('instance', '')} ×{payload.get('factor', 1.0):g} as long"
     if kind == "scenario":

@@ -15,7 +15,7 @@ from control.policy.tables import Ints, Table
 from control.tuning.alpha import CONFIRMATIONS, Choice, replay_p95_s, replayed, sweep
 from control.tuning.episodes import Arrival, Episode, Names, as_it_came, resample
 from control.twin.repack import repack
-from control.twin.world import World
+from control.twin.world import World, silent
 
 Row = dict[str, Any]
 REVIEWS = 5  # draws of what is not known yet of what came
@@ -88,7 +88,7 @@ class Past:
         """The state about to take in `work`, and the row of its first workflow."""
         used = work.calls["stream"] >= 0
         work.calls["stream"][used] += int(self.streams.max(initial=-1)) + 1
-        world = self.state._replace(journal=self.state.journal[:0], policy=self.policy.copy())
+        world = silent(self.state)._replace(policy=self.policy.copy())
         world, _ = repack(world, self.streams, work, self.declared, drop_future=True)
         return world, int((world.workflows["state"] != FUTURE).sum())
 

@@ -6,15 +6,13 @@ KV already is never held, so nobody waits for KV while keeping some. Later turns
 a later turn may be sent back to the prefill tier, which fetches the history when its time comes, and back.
 """
 
-import math
-
 from control.jit import compiled, compiled_apart
 from control.policy.codes import (
     AMPD,
     BY_SLACK,
+    BY_TIER,
     DECODE,
     DOWN,
-    HELD,
     IN_QUEUE,
     IN_TRANSFER,
     INSTANCE_LOST,
@@ -24,18 +22,16 @@ from control.policy.codes import (
     UP,
 )
 from control.policy.cost import decode_alone_s, exec_s, prefill_alone_s
-from control.policy.dispatch import best_instance
 from control.policy.placement import (
     hands_over,
     has_decoder,
     may_decode,
     prefers_prefiller,
-    score_any_decoder,
-    score_decoders,
     score_prefillers,
     send_ms,
     transfer_ms,
 )
+from control.twin.choosing import choose, note_choice, only, roomiest, stay_at
 from control.twin.heap import schedule, unschedule
 from control.twin.held import hold, let_in
 from control.twin.journal import note
@@ -46,7 +42,6 @@ from control.twin.pins import (
     bind,
     context_tokens,
     lose_pin,
-    peak_tokens,
     pin_row,
     pinned_to,
     release_call,
@@ -55,28 +50,6 @@ from control.twin.placing import enqueue, record_placement, refuse
 from control.twin.world import World
 
 SLACK_FACTOR = 5.0  # the SLO of the paper: 5 x standalone
-
-
-@compiled
-def roomiest(world: World, c: int) -> int:
-    """Instance with most unreserved KV among those that have the need of call `c` free, -1: none.
-
-    A conversation that holds KV already takes the roomiest, whatever it has free; no other passes those that are held.
-    """
-    policy, context = world.policy[0], context_tokens(world, c)
-    world.scores[:] = -math.inf
-    if world.workflows[world.calls[c]["workflow"]]["pins"] > 0:
-        score_any_decoder(policy, world.instances, context, world.scores)
-    elif world.clock[0]["n_held"] == 0 or world.calls[c]["state"] == HELD:
-        score_decoders(policy, world.instances, context, peak_tokens(world, c), world.scores)
-    return best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
-
-
-@compiled
-def only(world: World, i: int) -> None:
-    """Have no runner-up recorded: instance `i` was the only choice."""
-    world.scores[:] = -math.inf
-    world.scores[i] = 0.0
 
 
 @compiled_apart
@@ -106,6 +79,7 @@ def put_prefill(world: World, c: int, i: int) -> None:
     call = world.calls[c]
     call["handoff"] = 1
     tokens = context_tokens(world, c) - call["moving"]
+    note_choice(world, c, BY_TIER)
     put(world, c, i, prefill_alone_s(world.costs, world.instances[i], tokens, call["moving"]))
 
 
@@ -158,6 +132,8 @@ def go_decode(world: World, c: int, source: int) -> bool:
             hold(world, c)
             return True
         bind(world, c, i)
+    else:
+        stay_at(world, c, i)
     move(world, c, source, i, call["kv"], 0)
     return True
 
@@ -171,6 +147,7 @@ def hand_over(world: World, i: int, c: int) -> bool:
     call["handoff"] = 0
     if d >= 0 and call["moving"] > 0 and may_decode(world.policy[0], world.instances[d], context_tokens(world, c)):
         hold_up(world, i, send_ms(world.costs, world.instances[i], call["kv"] - call["moving"]))
+        stay_at(world, c, d)
         move(world, c, i, d, call["kv"], call["moving"])
         return True
     hold_up(world, i, send_ms(world.costs, world.instances[i], call["kv"]))
@@ -222,7 +199,7 @@ def send_back(world: World, c: int, home: int) -> bool:
         return False
     if not score_prefillers(world.instances, tokens, world.scores):
         return False
-    p = best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1)
+    p = choose(world, c)
     history = min(reach_of(world, home, c), tokens - 1)
     if history <= 0 or not goes_back(world, c, home, p):
         return False
@@ -242,13 +219,13 @@ def place_conversation(world: World, c: int) -> bool:
     begin_turn(world, c)
     if home >= 0:
         if policy["dispatch"] != AMPD or call["emitted"] > 0 or not send_back(world, c, home):
-            only(world, home)
+            stay_at(world, c, home)
             put_here(world, c, home)
         return True
     tiered = hands_over(policy) and has_decoder(policy, world.instances, tokens + 1)
     if tiered and score_prefillers(world.instances, tokens, world.scores):
         call["moving"] = 0
-        put_prefill(world, c, best_instance(world.instances, world.scores, world.clock[0]["rotation"], -1))
+        put_prefill(world, c, choose(world, c))
     elif not has_decoder(policy, world.instances, tokens):
         refuse(world, c)
         return False

@@ -3,10 +3,11 @@
 import math
 
 from control.jit import compiled, compiled_apart
-from control.policy.codes import INSTANCE_LOST, PREFIX, SESSION, UNFIT, UP
-from control.policy.dispatch import best_instance, estimate_all, score_all
+from control.policy.codes import BY_SCORE, INSTANCE_LOST, PREFIX, SESSION, UNFIT, UP
+from control.policy.dispatch import estimate_all, score_all
 from control.policy.eligible import count_eligible
 from control.policy.placement import places_conversations
+from control.twin.choosing import choose, note_choice
 from control.twin.conversations import place_conversation
 from control.twin.kv import find_hit
 from control.twin.pins import begin_turn, bind, lose_pin, pin_row, pinned_to
@@ -59,9 +60,10 @@ def place(world: World, c: int) -> bool:
         prefer_context(world, c)
     else:
         score_all(policy, world.instances, call, clock["rotation"], world.t_comp_s, world.scores)
-    i = best_instance(world.instances, world.scores, clock["rotation"], -1)
+    i = choose(world, c)
     if policy["dispatch"] == SESSION and pin_row(world, c) >= 0 and pinned_to(world, c) != i:
         bind(world, c, i)
+    note_choice(world, c, BY_SCORE)
     record_placement(world, c, i)
     clock["rotation"] = (i + 1) % len(world.instances)
     enqueue(world, c, i)

@@ -1,6 +1,7 @@
 """What happened, in order, for whoever drives the world to read and drain."""
 
 from control.jit import compiled
+from control.policy.codes import PLACED
 from control.twin.world import World
 
 
@@ -15,6 +16,14 @@ def note(world: World, kind: int, row: int, instance: int) -> None:
     entry["row"] = row
     entry["instance"] = instance
     world.clock[0]["n_journal"] += 1
+
+
+@compiled
+def note_placed(world: World, c: int, i: int) -> None:
+    """Call `c` was placed on instance `i`: with the receipt of what was compared."""
+    note(world, PLACED, c, i)
+    if len(world.journal) > 0:
+        world.journal[world.clock[0]["n_journal"] - 1]["receipt"] = world.calls[c]["receipt"]
 
 
 @compiled

@@ -18,7 +18,7 @@ from control.model.templates import (
 from control.model.workload import Workload
 from control.policy.budget import refresh_step
 from control.policy.codes import ROLES
-from control.policy.contexts import CLOCK, JOURNAL, PIN, PREFIX
+from control.policy.contexts import CLOCK, JOURNAL, PIN, PREFIX, RECEIPT
 from control.policy.rules import USUAL, Conversations, policy_table
 from control.policy.tables import (
     CALL_STATE,
@@ -40,6 +40,11 @@ from control.twin.world import World
 CARRIED = (
     *("group", "step", "input_tokens", "output_tokens", "shared_key", "shared_tokens"),
     *("history_tokens", "tool_s", "draw_a", "draw_b", "workflow"),
+)
+RECEIPTS = 256  # the newest that are kept where a journal is
+NOWHERE = (
+    *("instance", "next", "prev", "runner_up", "remnant", "base_key", "dest", "source"),
+    *("receipt", "wanted"),
 )
 HALF_WEIGHT = ("A6000", "L40S")  # k_e = 0.5 in the artifact's dispatch score (HexGen-Flow, section 1)
 
@@ -118,7 +123,7 @@ def call_table(workload: Workload) -> Table:
     first = workload.workflows["first_call"][workload.calls["workflow"]]
     table["uid"] = workload.workflows["id"][workload.calls["workflow"]] * 100_000 + np.arange(len(table)) - first
     table["tenant"] = workload.workflows["tenant"][workload.calls["workflow"]]
-    for field in ("instance", "next", "prev", "runner_up", "remnant", "base_key", "dest", "source"):
+    for field in NOWHERE:
         table[field] = -1
     for field in ("ready_s", "placed_s", "started_s", "first_token_s", "finished_s"):
         table[field] = -1.0
@@ -189,7 +194,7 @@ def build_world(
         policy: a name of policy.codes.POLICIES.
         alpha: weight of execution cost against load in the dispatch score, 0 to 1.
         exact: one event per iteration (reference mode) instead of fast-forward.
-        journal: keep a journal, which the driver must drain.
+        journal: keep a journal, which the driver must drain, and the newest receipts.
         form: form of the dispatch score, "paper" or "artifact".
         aging_s: under LLF, a call that waited longer is not overtaken any more, s; inf: off.
         conversations: settings of the policies that place conversations.
@@ -223,9 +228,22 @@ def build_world(
         slots=np.full(shape, -1, np.int64),
         pins=pin_table(calls, workload.n_shared, workload.n_streams),
         **empty_heaps(len(workflows), len(calls), workload.n_streams),
-        journal=np.zeros(max(4096, 8 * len(calls)) if journal else 0, JOURNAL),
+        **notes(journal, len(calls), shape[0]),
         **idle_arrays(instances, len(steps)),
     )
+
+
+def notes(wanted: bool, n_calls: int, n_instances: int) -> dict[str, Any]:
+    """Room for what a driver is told of; none where it does not listen."""
+    journal = np.zeros(max(4096, 8 * n_calls) if wanted else 0, JOURNAL)
+    return {"journal": journal, "receipts": receipt_table(n_instances, RECEIPTS if wanted else 0)}
+
+
+def receipt_table(n_instances: int, ring: int = RECEIPTS) -> Table:
+    """Room for the newest `ring` receipts, nothing written yet."""
+    table = np.zeros((ring, n_instances), RECEIPT)
+    table["why"] = -1
+    return table
 
 
 def empty_heaps(n_workflows: int, n_calls: int, n_streams: int) -> dict[str, Any]:

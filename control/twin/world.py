@@ -36,6 +36,7 @@ class World(NamedTuple):
     transfers: Heap  # [c] when a call's KV arrives
     expiries: Heap  # [streams] when an idle context is dropped
     journal: Table  # JOURNAL [capacity]; empty: not kept
+    receipts: Table  # RECEIPT [ring, n]; empty: not kept
 
 
 def fork(world: World) -> World:
@@ -43,6 +44,11 @@ def fork(world: World) -> World:
     return World._make(
         value if name == "costs" else copied(value) for name, value in zip(World._fields, world, strict=True)
     )
+
+
+def silent(world: World) -> World:
+    """The same tables without journal and receipts: for what nobody will be told of."""
+    return world._replace(journal=world.journal[:0], receipts=world.receipts[:0])
 
 
 def copied(value: Any) -> Any:

@@ -34,12 +34,13 @@ _whatif = st.components.v2.component(
 
 
 class Clicked(NamedTuple):
-    """The link that was clicked in this run of the page: number of a workflow, stored run, conversation or fork."""
+    """The link clicked in this run of the page: number of a workflow, run, conversation, fork or placement."""
 
     workflow: int | None = None
     run: int | None = None
     conversation: int | None = None
     fork: int | None = None
+    decision: int | None = None
 
 
 def live(part: Literal["head", "board", "watts"]) -> None:

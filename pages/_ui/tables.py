@@ -105,6 +105,8 @@ def _inside(cell: Cell) -> str:
         return f'<a href="workflows?workflow={cell.workflow}">{escape(cell.text)}</a>'
     if cell.conversation is not None:
         return f'<a href="conversations?conversation={cell.conversation}">{escape(cell.text)}</a>'
+    if cell.decision is not None:
+        return f'<a href="decisions?decision={cell.decision}">{escape(cell.text)}</a>'
     if cell.run is not None:
         return f'<a href="tuning?run={cell.run}">{escape(cell.text)}</a>'
     if cell.fork is not None:

@@ -38,6 +38,8 @@ def test_a_store_of_the_version_before_is_upgraded_with_its_samples(url: str, st
     with store.writing() as connection:
         for name in fresh:
             connection.exec_driver_sql(f"ALTER TABLE sample DROP COLUMN {name}")
+        for name in ("candidates", "filtered"):
+            connection.exec_driver_sql(f"ALTER TABLE decision DROP COLUMN {name}")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
         columns = "resolution_s, at, sim_s, scope, queued, kv_used_fraction, power_w"
         connection.exec_driver_sql(f"INSERT INTO sample ({columns}) VALUES (1, 100.0, 5.0, 'h100-0', 3, 0.5, 410.0)")
@@ -45,6 +47,26 @@ def test_a_store_of_the_version_before_is_upgraded_with_its_samples(url: str, st
     found = readers.samples(again, "h100-0", 0.0, 1)
     assert (found["queued"][0], found["kv_used_fraction"][0], found["power_w"][0]) == (3.0, 0.5, 410.0)
     assert all(found[name][0] != found[name][0] for name in fresh)  # not a number: not measured then
+    with again.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, METADATA) == []
+    again.close()
+
+
+def test_a_store_from_before_receipts_is_upgraded_with_its_placements(url: str, store: Store) -> None:
+    with store.writing() as connection:
+        for name in ("candidates", "filtered"):
+            connection.exec_driver_sql(f"ALTER TABLE decision DROP COLUMN {name}")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
+        columns, values = (
+            "at, sim_s, call, workflow, stage, instance, policy, score",
+            "9.0, 5.0, 7, 3, 's', 'a', 'p', 1.5",
+        )
+        connection.exec_driver_sql(f"INSERT INTO decision ({columns}) VALUES ({values})")
+    again = open_store(url)
+    row = readers.decision(again, 1)
+    assert row is not None
+    assert (row["call"], row["score"], row["candidates"], row["filtered"]) == (7, 1.5, None, None)
     with again.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []

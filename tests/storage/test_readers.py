@@ -173,3 +173,23 @@ def test_a_lease_can_be_watched_while_the_engine_writes(store: Store, journal: J
     held = lease.holder(store, now=NOW + 2)
     assert held is not None
     assert held["age_s"] == 2.0
+
+
+def test_placements_by_what_is_wanted_and_one_with_its_receipt(store: Store, journal: Journal) -> None:
+    names = {"stage": "s", "instance": "i", "policy": "hexgen", "score": 10.0, "runner_up_score": 9.5, "workflow": 1}
+    others = [{"stage": "t"}, {"instance": "j"}, {"policy": "edf"}, {"runner_up_score": 8.0}, {"runner_up_score": None}]
+    others += [{"score": -10.0, "runner_up_score": -10.5}]
+    receipt = {"candidates": [{"instance": "i", "why": None}], "filtered": {"down": 2}}
+    placed = [{"call": call, **names, **other, **receipt} for call, other in enumerate(others)]
+    journal.commit(Batch(NOW, 0.0, decisions=placed))
+
+    def calls(**wanted: object) -> list[int]:
+        return [row["call"] for row in readers.decisions(store, 9, **wanted)]  # type: ignore[arg-type]
+
+    assert (calls(stage="t"), calls(instance="j"), calls(policy="edf")) == ([0], [1], [2])
+    assert calls(close_only=True) == [5, 2, 1, 0]
+    assert calls(stage="s", close_only=True) == [5, 2, 1]
+    assert not readers.RECEIPT & readers.decisions(store, 1)[0].keys()
+    row = readers.decision(store, 1)
+    assert row is not None
+    assert {key: row[key] for key in receipt} == receipt

@@ -153,3 +153,16 @@ def test_a_large_leftover_is_deleted_in_pieces(store: Store, journal: Journal, m
         connection.execute(SAMPLE.insert(), rows)
     later = START + 40 * 86_400
     assert [retention.roll_up(store, later) for _ in range(3)] == [30, 15, 0]
+
+
+def test_receipts_of_all_but_the_newest_placements_are_forgotten(
+    store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "RECEIPTS_KEPT", 3)
+    names = {"stage": "s", "instance": "i", "policy": "p", "workflow": 1, "candidates": [], "filtered": {"down": 1}}
+    journal.commit(Batch(START, 0.0, decisions=[{"call": call, **names} for call in range(5)]))
+    assert retention.roll_up(store, START + 60) == 2
+    found = [readers.decision(store, number) for number in range(1, 6)]
+    assert [row is not None and row["candidates"] for row in found] == [None, None, [], [], []]
+    assert [row is not None and row["filtered"] for row in found][:3] == [None, None, {"down": 1}]
+    assert retention.roll_up(store, START + 60) == 0

@@ -84,7 +84,7 @@ def counters_of(naive: NaiveTwin, instance: Instance) -> list[tuple[float, int]]
     return [(row.tokens, row.seen) for row in rows]
 
 
-SCRATCH = ("costs", "journal", "ended", "t_comp_s", "scores", "counts")
+SCRATCH = ("costs", "journal", "receipts", "ended", "t_comp_s", "scores", "counts")
 
 
 def unlike_tables(one: World, other: World) -> list[str]:

@@ -22,11 +22,12 @@ from control.tuning.whatif.fork import Fork
 from control.tuning.whatif.spec import Spec, read_spec
 from control.twin.caps import Switch, live_costs
 from control.twin.heap import Heap
+from control.twin.pack import receipt_table
 from control.twin.world import World
 
 VERSION = 1
 SUFFIX = ".headway"
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal")
+DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "receipts")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 HEADS = ("arrival_s", "slo_s", "tenant", "kind", "go_on")
 
@@ -131,6 +132,7 @@ def world_of(name: str, arrays: Any, fleet: Fleet, switches: tuple[Switch, ...])
         "scores": np.zeros(n),
         "counts": np.zeros(len(arrays[f"{name}.steps"])),
         "journal": np.zeros(0, contexts.JOURNAL),
+        "receipts": receipt_table(n, 0),
     }
     for part in World._fields:
         if part in ("runs", "timers", "transfers", "expiries"):

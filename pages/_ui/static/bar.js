@@ -4,7 +4,10 @@ import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
 
 // Pages, and the key of their query.
-const LINKS = [["workflows", "workflow"], ["tuning", "run"], ["conversations", "conversation"], ["whatif", "fork"]];
+const LINKS = [
+  ["workflows", "workflow"], ["tuning", "run"], ["conversations", "conversation"], ["whatif", "fork"],
+  ["decisions", "decision"], ["decisions", "run"],
+];
 
 const SKELETON = `
   <div class="hw-title">
