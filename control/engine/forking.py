@@ -15,7 +15,7 @@ from control.tuning.imagine import imagined, unplugged
 from control.tuning.whatif.fork import Fork
 from control.tuning.whatif.spec import OWN, Spec
 from control.twin.kernel import advance
-from control.twin.world import World, bare, fork
+from control.twin.world import World, fork, silent
 
 LEAST_ARRIVALS = 5  # fewer say nothing of what will come
 LEAST_WINDOW_S, MOST_WINDOW_S = 600.0, 1800.0  # arrivals are drawn from so many last seconds
@@ -31,7 +31,7 @@ def fork_of(live: Live, history: History, spec: Spec) -> Fork:
         raise SettingError("arrivals = 'own': requests of clients have no future that is known")
     if spec.back_s > 0.0:
         return fork_of_then(live, history, spec)
-    world = fork(bare(live.world))
+    world = fork(silent(live.world))
     futures = own_futures(live, spec) if spec.arrivals == OWN else {}
     return about(live, history, spec, world, live.streams.copy(), futures, recent_of(live))
 
@@ -50,7 +50,7 @@ def fork_of_then(live: Live, history: History, spec: Spec) -> Fork:
         raise SettingError("arrivals = 'own': what came since then is known, what comes from now on is not")
     past = past_of(live, history, recorded)
     world, _ = past.as_it_came(0)
-    world = fork(bare(world))
+    world = fork(silent(world))
     world.policy[:] = recorded.state.policy
     advance(world, then_s)
     streams = np.arange(len(world.pins), dtype=np.int64)
@@ -114,7 +114,7 @@ def own_futures(live: Live, spec: Spec) -> dict[float, tuple[World, Ints]]:
     futures = {}
     for load in sorted({setting.load for setting in spec.settings}):
         ahead = copy.copy(live)
-        ahead.world, ahead.streams = fork(bare(live.world)), live.streams.copy()
+        ahead.world, ahead.streams = fork(silent(live.world)), live.streams.copy()
         if load != 1.0:
             if live.source.scenario is None:
                 raise SettingError("load: a replayed trace has its own arrivals; draw them (arrivals = 'resampled')")
