@@ -20,7 +20,7 @@ LONGEST = 18
 
 HEADS = (
     Cell("Workflow", "id"),
-    Cell("State"),
+    Cell("Status"),
     Cell("Kind"),
     Cell("Tenant"),
     Cell("Stage or main cause", hint="Where an active one is; what took most beyond the plan of one that ended"),
