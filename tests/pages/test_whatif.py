@@ -252,10 +252,26 @@ def test_shadow_policies_are_chosen_and_stand_beside_the_one_in_force(forked: St
     assert app.multiselect(key="shadows-edf").value == ["edf"]
 
 
-def test_a_kill_is_confirmed_with_what_it_would_cost(engine: StandInEngine) -> None:
-    cost = {"running": 12, "waiting": 2, "conversations": 3, "kv_tokens": 81_000, "recompute_tokens": 41_000}
-    engine.detail = {"tuning": details.tuning(), "forecasts": {"h100-0": cost | {"deadlines_at_risk": 1}}}
+@pytest.mark.parametrize(
+    ("kind", "cost"), [("kill", "compute 41,000 tokens again"), ("drain", "That takes about 42 s")]
+)
+def test_a_kill_and_a_drain_are_confirmed_with_what_they_would_cost(
+    engine: StandInEngine, kind: str, cost: str
+) -> None:
+    forecast = {"running": 12, "waiting": 2, "conversations": 3, "kv_tokens": 81_000, "recompute_tokens": 41_000}
+    forecast |= {"deadlines_at_risk": 1, "drain_s": 42.0}
+    engine.detail = {"tuning": details.tuning(), "forecasts": {"h100-0": forecast}}
+    engine.tick()
+    app = at("fleet")
+    app.button(key=kind).click().run()
+    assert cost in " ".join(m.value for m in app.markdown)
+    assert pending(engine) == []
+    app.button(key="confirm").click().run()
+    assert pending(engine) == [(kind, {"instance": "h100-0"})]
+
+
+def test_without_a_forecast_a_kill_is_confirmed_as_before(engine: StandInEngine) -> None:
     engine.tick()
     app = at("fleet")
     app.button(key="kill").click().run()
-    assert "compute 41,000 tokens again" in " ".join(m.value for m in app.markdown)
+    assert "Kill h100-0: 12 calls running" in " ".join(m.value for m in app.markdown)
