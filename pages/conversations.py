@@ -62,4 +62,4 @@ if seen := frame.opened("conversations", "Conversations", "Where is each kept, a
                 retention.form(applied)
                 retention.state()
         with frame.panel("changes", "Recent changes"):
-            changes.recent_changes(("retention", "cancel", "policy"))
+            changes.recent_changes(("retention", "kv_retention", "cancel", "policy"))

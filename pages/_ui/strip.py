@@ -27,7 +27,7 @@ def strip() -> None:
         st.html(tables.note(scenarios.strip(scenarios.story(known, snapshot["sim_s"]))))
         if st.button(f"Open {scenarios.PAGES[now.page]}", key="strip-open", type="tertiary"):
             st.switch_page(f"{now.page}.py")
-        st.button("Close", key="strip-close", type="tertiary", on_click=_close, args=(run,))
+        st.button("Hide", key="strip-close", type="tertiary", on_click=_close, args=(run,))
 
 
 def _close(run: str) -> None:
