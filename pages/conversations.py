@@ -10,7 +10,7 @@ from pages._ui.talk import selected
 
 FIELDS = conversations.Filter._fields
 #: Changes that reach conversations.
-KINDS = ("retention", "cancel", "policy")
+KINDS = ("retention", "cancel", "policy", "kv_retention")
 
 
 def choices(detail: dict[str, Any] | None) -> filters.Choices:

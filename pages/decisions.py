@@ -36,7 +36,7 @@ if seen := frame.opened("decisions", "Decisions", "Why there, and what would the
     st.html(STYLE)
     snapshot, clicked = seen
     if clicked.workflow is not None:
-        st.switch_page("debt.py", query_params={"workflow": str(clicked.workflow)})
+        st.switch_page("workflows.py", query_params={"workflow": str(clicked.workflow)})
     if clicked.decision is not None:
         st.query_params["decision"] = str(clicked.decision)
     wanted = decisions.Filter(*filters.chosen(FIELDS, choices(snapshot)))

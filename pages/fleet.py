@@ -5,6 +5,7 @@ import streamlit as st
 from pages._ui import changes, controls
 from pages._ui.component import live
 from pages._ui.look import look, show_face
+from pages._ui.strip import strip
 
 
 def panel(key: str, title: str) -> st.delta_generator.DeltaGenerator:
@@ -19,6 +20,7 @@ if seen.snapshot is None or seen.face.kind != "live":
     show_face(seen.face)
 else:
     live("head")
+    strip()
     with st.container(key="fleet-columns"):
         board, control = st.columns([3.9, 1], gap="small")
     with board:

@@ -47,7 +47,8 @@ def cards(now: Scenario | None) -> list[Card]:
 
 def facts(known: Scenario) -> str:
     """Name, fleet, policy at the start, and how long the story takes in simulated time."""
-    return f"{known.name} · {known.fleet} · {known.policy} · {known.length_s / 60.0:g} min simulated"
+    minutes = f"{known.length_s / 60.0:g} min simulated"
+    return f"{known.name} · fleet {known.fleet} · policy {known.policy} · {minutes}"
 
 
 def why_not(snapshot: Mapping[str, Any]) -> str:
@@ -81,7 +82,7 @@ def story(known: Scenario, now_s: float) -> list[Told]:
 def strip(told: list[Told]) -> str:
     """The current step in a line."""
     now = next(part for part in told if part.state == "current")
-    return f"Story {now.number} of {len(told)}: {now.step.title}"
+    return f"Story {now.number} of {len(told)}: {now.step.title}. {now.step.text}"
 
 
 def progress(known: Scenario, now_s: float) -> str:

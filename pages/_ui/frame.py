@@ -13,6 +13,7 @@ from pages._ui import tables
 from pages._ui.component import Clicked, bar
 from pages._ui.look import look, show_face
 from pages._ui.source import store
+from pages._ui.strip import strip
 from storage import readers
 
 T = TypeVar("T")
@@ -24,7 +25,10 @@ def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], Clicke
     if seen.snapshot is None or seen.face.kind != "live":
         show_face(seen.face)
         return None
-    return seen.snapshot, bar(name, title, question)
+    clicked = bar(name, title, question)
+    if name != "scenarios":
+        strip()
+    return seen.snapshot, clicked
 
 
 def number_of(asked: str) -> int | None:

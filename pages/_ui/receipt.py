@@ -47,7 +47,7 @@ def _close() -> None:
 
 
 def _receipt(row: Row) -> None:
-    link = f'<p class="note"><a href="debt?workflow={row["workflow"]}">Workflow #{row["workflow"]} on SLO debt</a></p>'
+    link = f'<p class="note"><a href="workflows?workflow={row["workflow"]}">Workflow #{row["workflow"]}</a></p>'
     st.html(tables.note(decisions.facts(row)) + link)
     with st.container(key="split-receipt"):
         left, right = st.columns([1.9, 1], gap="small")

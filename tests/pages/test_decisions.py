@@ -51,7 +51,7 @@ def test_the_newest_placements_are_listed_with_links_to_each(engine: StandInEngi
     placed(engine, placement(1), placement(2))
     shown = texts(at("decisions"))
     assert shown.index('href="decisions?decision=2"') < shown.index('href="decisions?decision=1"')
-    assert 'href="debt?workflow=101"' in shown
+    assert 'href="workflows?workflow=101"' in shown
 
 
 def test_filters_are_in_the_link(engine: StandInEngine) -> None:
@@ -139,4 +139,4 @@ def test_names_with_markup_in_them_are_shown_as_text(engine: StandInEngine) -> N
 def test_a_workflow_on_its_way_links_its_placements(engine: StandInEngine) -> None:
     placed(engine, placement(1, workflow=201))
     (row,) = readers.decisions(engine.store, 9)
-    assert f'href="decisions?decision={row["id"]}"' in texts(at("debt", workflow="201"))
+    assert f'href="decisions?decision={row["id"]}"' in texts(at("workflows", workflow="201"))

@@ -85,3 +85,23 @@ def test_a_page_in_view_survives_the_change_to_another_fleet(engine: StandInEngi
     engine.tick(scenario="power-cap", fleet_name="conserve-a40", instances=other, policy="conserve")
     app.run()
     assert not app.exception
+
+
+@pytest.mark.parametrize("page", ["fleet", "power"])
+def test_the_story_goes_along_on_other_pages_until_it_is_closed(engine: StandInEngine, page: str) -> None:
+    engine.tick(scenario="power-cap", sim_s=200.0)
+    app = at(page)
+    assert "Story 2 of 3: Decoders at half their power." in texts(app)
+    assert app.button(key="strip-open").label == "Open Power"
+    app.button(key="strip-close").click().run()
+    assert not app.exception
+    assert "Story 2 of 3" not in texts(app)
+    engine.tick(scenario="burst", sim_s=10.0)
+    app.run()
+    assert "Story 1 of 3: Calm." in texts(app)
+
+
+def test_a_story_that_is_told_and_a_fleet_without_one_leave_no_line(engine: StandInEngine) -> None:
+    for changed in ({"scenario": "burst", "sim_s": 601.0}, {"scenario": "t.csv"}):
+        engine.tick(**changed)
+        assert "Story" not in texts(at("power"))

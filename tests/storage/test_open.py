@@ -40,6 +40,7 @@ def test_a_store_of_the_version_before_is_upgraded_with_its_samples(url: str, st
             connection.exec_driver_sql(f"ALTER TABLE sample DROP COLUMN {name}")
         for name in ("candidates", "filtered"):
             connection.exec_driver_sql(f"ALTER TABLE decision DROP COLUMN {name}")
+        connection.exec_driver_sql("DROP TABLE fork")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
         columns = "resolution_s, at, sim_s, scope, queued, kv_used_fraction, power_w"
         connection.exec_driver_sql(f"INSERT INTO sample ({columns}) VALUES (1, 100.0, 5.0, 'h100-0', 3, 0.5, 410.0)")
@@ -57,6 +58,7 @@ def test_a_store_from_before_receipts_is_upgraded_with_its_placements(url: str, 
     with store.writing() as connection:
         for name in ("candidates", "filtered"):
             connection.exec_driver_sql(f"ALTER TABLE decision DROP COLUMN {name}")
+        connection.exec_driver_sql("DROP TABLE fork")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
         columns, values = (
             "at, sim_s, call, workflow, stage, instance, policy, score",
