@@ -207,7 +207,7 @@ class Door:
         entries = world.journal[self.seen : int(world.clock[0]["n_journal"])]
         self.seen += len(entries)
         orders = []
-        for _, kind, row, instance in entries.tolist():
+        for _, kind, row, instance, _ in entries.tolist():
             if kind == codes.WORKFLOW_ENDED_ENTRY:
                 key = self.keys.pop(int(world.workflows[row]["id"]), None)
                 if key is not None:

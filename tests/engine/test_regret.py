@@ -28,7 +28,7 @@ def at_the_start(store: Store, fleet: Fleet, policy: str = "hexgen") -> Loop:
 def live_on(loop: Loop, until_s: float) -> None:
     """Go on to `until_s`; a replay under way ends within the tick."""
     while loop.live.now_s < until_s:
-        loop.tick(5.0)
+        loop.tick(10.0)
         loop.regrets.wait()
         loop.follow_up()
         loop.record()
@@ -37,11 +37,9 @@ def live_on(loop: Loop, until_s: float) -> None:
 def asked(loop: Loop, decision: int) -> dict[str, Any]:
     """The run that an order for the regret of a placement comes to."""
     commands.submit(loop.store, "regret", {"decision": decision}, "ann")
-    live_on(loop, loop.live.now_s + 15.0)
-    (run,) = [
-        r for r in runs.recent(loop.store, 20, kind="regret", with_result=True) if r["params"]["decision"] == decision
-    ]
-    return run
+    live_on(loop, loop.live.now_s + 20.0)
+    found = runs.recent(loop.store, 20, kind="regret", with_result=True)
+    return next(run for run in found if run["params"]["decision"] == decision)
 
 
 def ended_placements(store: Store, after_s: float, before_s: float) -> list[dict[str, Any]]:
@@ -56,14 +54,14 @@ def ended_placements(store: Store, after_s: float, before_s: float) -> list[dict
 
 @pytest.fixture
 def loop(store: Store, demo_fleet: Fleet) -> Loop:
-    """The demo, five minutes in."""
+    """The demo, four minutes in."""
     made = at_the_start(store, demo_fleet)
-    live_on(made, 300.0)
+    live_on(made, 240.0)
     return made
 
 
 def test_the_past_is_replayed_to_the_bit_and_the_runner_up_took_the_call(loop: Loop) -> None:
-    found = ended_placements(loop.store, 130.0, 250.0)
+    found = ended_placements(loop.store, 125.0, 200.0)
     differences = []
     for row in (found[0], found[len(found) // 2], found[-1]):
         run = asked(loop, row["id"])
@@ -86,16 +84,17 @@ def test_the_past_is_replayed_to_the_bit_and_the_runner_up_took_the_call(loop: L
 def test_conversations_are_replayed_to_the_bit(store: Store, demo_fleet: Fleet, policy: str) -> None:
     assert policy in POLICIES
     loop = at_the_start(store, demo_fleet, policy)
-    live_on(loop, 240.0)
+    live_on(loop, 220.0)
     run = asked(loop, ended_placements(store, 125.0, 200.0)[0]["id"])
     assert run["result"]["problem"] is None
     assert run["result"]["is_exact"]
 
 
 def test_a_change_in_between_is_not_replayed_and_shows(loop: Loop) -> None:
+    live_on(loop, 270.0)  # a state was kept just before
     commands.submit(loop.store, "alpha", {"alpha": 1.0}, "ann")
-    live_on(loop, 420.0)
-    runs_of = [asked(loop, row["id"]) for row in ended_placements(loop.store, 310.0, 355.0)[:3]]
+    live_on(loop, 360.0)
+    runs_of = [asked(loop, row["id"]) for row in ended_placements(loop.store, 285.0, 320.0)[:3]]
     assert any(not run["result"]["is_exact"] for run in runs_of)
 
 
@@ -106,7 +105,7 @@ def test_what_cannot_be_told_is_said(loop: Loop) -> None:
     assert "no placement 999999 is in the store" in asked(loop, 999_999)["result"]["problem"]
     loop.history.states.clear()
     loop.history.keep_state(loop.live)
-    old = ended_placements(store, 10.0, now_s)[0]
+    old = ended_placements(store, 10.0, now_s)[-1]
     problem = asked(loop, old["id"])["result"]["problem"]
     assert problem.startswith("no state of the fleet is kept from before it; the oldest is ")
 
@@ -120,7 +119,7 @@ def test_too_many_at_once_are_refused(loop: Loop) -> None:
 
 
 def test_a_replay_changes_nothing_of_the_live_fleet(loop: Loop) -> None:
-    row = ended_placements(loop.store, 130.0, 250.0)[0]
+    row = ended_placements(loop.store, 125.0, 200.0)[0]
     before = checkpoint.save(loop.live)
     loop.live.regrets.append(row["id"])
     loop.follow_up()
@@ -131,7 +130,7 @@ def test_a_replay_changes_nothing_of_the_live_fleet(loop: Loop) -> None:
 
 
 def test_an_engine_that_ends_breaks_a_replay_off(loop: Loop) -> None:
-    row = ended_placements(loop.store, 130.0, 250.0)[0]
+    row = ended_placements(loop.store, 125.0, 200.0)[0]
     loop.regrets.stopping = True
     loop.live.regrets.append(row["id"])
     loop.follow_up()

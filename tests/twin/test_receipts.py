@@ -95,10 +95,11 @@ def talk(tokens: int = 200, stream: int = 0) -> list[CallSpec]:
     return [first, CallSpec(tokens + 40, 8, 1, stream=stream, history_tokens=tokens + 8)]
 
 
+TIERS = (instance(role="prefill"), instance(role="prefill"), instance(), instance(kv_tokens=512))
+
+
 def test_a_conversation_is_compared_by_tier_then_by_room_then_it_is_pinned() -> None:
-    tiers = (instance(role="prefill"), instance(role="prefill"), instance(), instance(kv_tokens=512))
-    crowd = [Flow(0.0, talk(400, 0)), Flow(0.5, talk(300, 1)), Flow(0.6, talk(300, 2)), Flow(0.7, talk(300, 3))]
-    world = build_world(workload(crowd), fleet(*tiers), "conserve", journal=True)
+    world = build_world(workload([Flow(0.0, talk())]), fleet(*TIERS), "conserve", journal=True)
     advance(world, 0.0)
     first = receipt_of(world, 0)
     assert first["why"].tolist() == [CANDIDATE, CANDIDATE, WRONG_ROLE, WRONG_ROLE]
@@ -109,8 +110,19 @@ def test_a_conversation_is_compared_by_tier_then_by_room_then_it_is_pinned() -> 
     assert sent["why"].tolist() == [WRONG_ROLE, WRONG_ROLE, CANDIDATE, CANDIDATE]
     assert sent["score"][2:].tolist() == [64.0, 32.0]  # free KV blocks
     advance(world, math.inf)
-    assert receipt_of(world, 1)["why"].tolist()[3] == NOT_PINNED
-    assert NO_ROOM in {int(why) for row in world.receipts for why in row["why"]}
+    assert receipt_of(world, 1)["why"].tolist() == [NOT_PINNED, NOT_PINNED, CANDIDATE, NOT_PINNED]
+
+
+def test_a_decoder_without_room_is_told_apart_from_one_of_the_other_tier() -> None:
+    crowd = [Flow(0.0, [CallSpec(400, 300, stream=k)]) for k in range(3)]
+    world = build_world(workload(crowd), fleet(*TIERS), "conserve", journal=True)
+    advance(world, math.inf)
+    sent = [receipt_of(world, c)["why"].tolist() for c in range(3)]
+    assert sorted(sent) == [
+        [WRONG_ROLE, WRONG_ROLE, CANDIDATE, CANDIDATE],
+        [WRONG_ROLE, WRONG_ROLE, CANDIDATE, CANDIDATE],
+        [WRONG_ROLE, WRONG_ROLE, NO_ROOM, CANDIDATE],
+    ]
 
 
 def test_a_call_that_failed_somewhere_is_not_sent_there_again() -> None:
