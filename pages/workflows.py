@@ -66,6 +66,8 @@ def listing(wanted: workflows.Filter, limit: int) -> None:
 if seen := frame.opened("workflows", "Workflows", "Which one is late, and why?"):
     if seen[1].workflow is not None:
         st.query_params["workflow"] = str(seen[1].workflow)
+    if seen[1].decision is not None:
+        st.switch_page("decisions.py", query_params={"decision": str(seen[1].decision)})
     totals()
     wanted = chosen()
     if asked := st.query_params.get("workflow"):

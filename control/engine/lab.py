@@ -23,7 +23,7 @@ from storage import forks, runs
 from storage.open import Store
 
 Row = dict[str, Any]
-KINDS = ("whatif", "apply_whatif", "end_guard")
+KINDS = ("whatif", "apply_whatif", "end_guard", "undo_whatif")
 MOST_GUARD_MINUTES = 60.0
 Tell = Callable[[Outcome], None]
 
@@ -75,6 +75,8 @@ class Forks:
                 return self.ask(live, history, value(command, "spec"), command)
             if command["kind"] == "apply_whatif":
                 return self.apply(live, store, command, tell)
+            if command["kind"] == "undo_whatif":
+                return self.undo(live, store, command, tell)
             return self.end_guard(live, store)
         except InputError as error:
             return Outcome(False, str(error))
@@ -122,12 +124,25 @@ class Forks:
         back, why = apply_all(live, wanted, tell)
         if why:
             return Outcome(False, why)
+        keep(store, run["id"], {"applied": {"setting": index, "back": back}})
         if minutes > 0.0:
             low_s, high_s = promise(run["result"], found[0], minutes)
             set_to = {"alpha": live.alpha, "policy": live.policy}
             ends_s = live.now_s + 60.0 * minutes
             live.guard = Guard(run["id"], index, found[0]["name"], live.now_s, ends_s, low_s, high_s, back, set_to)
-            keep(store, run["id"], live.guard.told(WATCHING))
+            keep(store, run["id"], {"guard": live.guard.told(WATCHING)})
+        return Outcome(True, "")
+
+    def undo(self, live: Live, store: Store, command: Mapping[str, Any], tell: Tell) -> Outcome:
+        """Take back what was applied of a fork, as far as it still stands."""
+        number = int(value(command, "run"))
+        run = runs.get(store, number)
+        applied = run["result"].get("applied") if run is not None and run["kind"] == "whatif" else None
+        if not applied or not applied["back"]:
+            raise SettingError(f"run = {number}: nothing of it is applied that could be taken back")
+        self.let_go(live, store, "what was applied was taken back by hand")
+        take_back(live, applied["back"], tell)
+        keep(store, number, {"applied": None})
         return Outcome(True, "")
 
     def end_guard(self, live: Live, store: Store) -> Outcome:
@@ -140,7 +155,7 @@ class Forks:
     def let_go(self, live: Live, store: Store, why: str) -> None:
         """Forget the guard, if there is one."""
         if live.guard is not None:
-            keep(store, live.guard.run_id, live.guard.told(ENDED, None, why))
+            keep(store, live.guard.run_id, {"guard": live.guard.told(ENDED, None, why)})
             live.guard = None
 
     # ---- as time goes on
@@ -156,7 +171,8 @@ class Forks:
         live.guard = None
         if state == ROLLED_BACK:
             take_back(live, guard.back, tell)
-        keep(store, guard.run_id, guard.told(state, realised_s, why))
+        gone = {"applied": None} if state == ROLLED_BACK else {}
+        keep(store, guard.run_id, {"guard": guard.told(state, realised_s, why)} | gone)
         words = {"rolled_back": "taken back", "kept": "kept its promise", "replaced": "no longer watched"}[state]
         return ("rolled_back" if state == ROLLED_BACK else "guard_" + state), f"{guard.name} {words}: {why}"
 
@@ -203,10 +219,10 @@ class Forks:
 
 
 def keep(store: Store, run_id: int, told: Row) -> None:
-    """Write a guard's state into its run; a store that is busy loses no more than that."""
+    """Write what became of a run's setting into it; a store that is busy loses no more than that."""
     try:
         run = runs.get(store, run_id)
         if run is not None:
-            runs.update(store, run_id, run["result"] | {"guard": told})
+            runs.update(store, run_id, run["result"] | told)
     except StoreBusyError:
         return

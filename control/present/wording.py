@@ -19,7 +19,7 @@ _TARGETED = frozenset({"drain", "undrain", "kill", "revive"})
 _NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "policy"}
 _PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner", "end_guard": "stop watching"}
 _FORK_KEYS = {"whatif": "spec", "shadows": "policies"}
-_FORKS = frozenset({"apply_whatif", *_FORK_KEYS})
+_FORKS = frozenset({"apply_whatif", "undo_whatif", *_FORK_KEYS})
 #: Policies that dispatch by HexGen-Flow's score, which has two forms.
 SCORED = frozenset({"hexgen", "wb-fcfs"})
 #: Kinds whose value is the whole payload.
@@ -58,6 +58,8 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {"workflow": value})
     if kind in _FORKS:
         return Order(kind, value if kind == "apply_whatif" else {_FORK_KEYS[kind]: value})
+    if kind == "undo_whatif":
+        return Order(kind, {"run": value})
     if kind == "regret":
         return Order(kind, {"decision": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
@@ -110,6 +112,8 @@ def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
         return order("power_caps", value_of(replaced)) if replaced is not None else None
     if kind == "retention":
         return order(kind, value_of(replaced), payload) if replaced is not None else None
+    if kind == "apply_whatif":
+        return order("undo_whatif", payload.get("run"))
     if kind == "slow":
         return order(kind, value_of(replaced), payload.get("factor")) if replaced is not None else None
     if (kind in _VALUED or kind == "tuning_mode") and old is not None:
@@ -225,6 +229,8 @@ def _fork(kind: str, payload: Mapping[str, Any]) -> str:
         return f"what if: {what(spec)}, {ahead(spec)}"
     if kind == "shadows":
         return f"shadow {', '.join(payload.get('policies') or ()) or 'nothing'}"
+    if kind == "undo_whatif":
+        return f"take back what was applied of fork #{payload.get('run')}"
     minutes = payload.get("guard_minutes") or 0
     guard = f", guarded {minutes:g} min" if minutes else ", no guard"
     return f"apply setting {payload.get('setting')} of fork #{payload.get('run')}{guard}"

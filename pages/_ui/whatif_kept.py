@@ -1,6 +1,5 @@
 """The forks that are kept: open one, put two side by side, take one along as a file."""
 
-import importlib
 from collections.abc import Callable
 
 import streamlit as st
@@ -11,6 +10,7 @@ from pages._ui import forks, tables
 from pages._ui.changes import clock
 from pages._ui.component import figure
 from pages._ui.source import store
+from storage import forks as stored
 
 
 @st.fragment
@@ -56,7 +56,7 @@ def _payload(number: int) -> Callable[[], bytes]:
     opened = store()
 
     def made() -> bytes:
-        data: bytes | None = importlib.import_module("storage.forks").payload(opened, number)
+        data = stored.payload(opened, number)
         if data is None:
             raise SettingError(f"fork {number}: its state is no longer kept, so there is nothing to run again")
         return data

@@ -139,6 +139,24 @@ def test_a_guard_outlives_a_restart_and_gives_way_to_another_hand(loop: Loop, st
     assert (stored(store, run)["guard"]["state"], loop.live.alpha) == ("replaced", 0.7)
 
 
+def test_what_was_applied_is_undone_like_anything_else(loop: Loop, store: Store) -> None:
+    settings = [{"name": "two", "policy": "sjf", "alpha": 0.1, "changes": [{"do": "drain", "instance": "h100-0"}]}]
+    run = forked(loop, store, SWEEP | {"settings": settings})
+    apply(loop, store, run["id"], 1, 5.0)
+    first = loop.live.world.instances[0]
+    assert (loop.live.policy, loop.live.alpha, int(first["state"])) == ("sjf", 0.1, 1)
+    commands.submit(store, "undo_whatif", {"run": run["id"]}, "ann")
+    loop.tick(0.01)
+    loop.record()
+    first = loop.live.world.instances[0]
+    assert (loop.live.policy, loop.live.alpha, int(first["state"])) == ("hexgen", 0.5, 0)
+    assert (stored(store, run)["guard"]["state"], loop.live.guard) == ("ended", None)
+    commands.submit(store, "undo_whatif", {"run": run["id"]}, "ann")
+    loop.tick(0.01)
+    loop.record()
+    assert outcome(store) == ("refused", f"run = {run['id']}: nothing of it is applied that could be taken back")
+
+
 def test_watching_ends_by_hand(loop: Loop, store: Store) -> None:
     run = forked(loop, store)
     widen(store, run)
