@@ -46,7 +46,8 @@ def submit(
     power_caps {"caps": {instance: W per GPU or None}}; retention {"retention": {"need": observed or oracle,
     "idle_ttl_s": s or None}}; cancel {"workflow": number}; slow {"instance": name, "factor": 0.25..20 on its times};
     scenario {"scenario": name, "seed": number}; regret {"decision": number}; whatif {"spec": what is asked of a fork};
-    apply_whatif {"run": number, "setting": number, "guard_minutes": 0..60}; end_guard {}; undo_whatif {"run": number}; shadows {"policies": names};
+    apply_whatif {"run": number, "setting": number, "guard_minutes": 0..60}; end_guard {};
+    undo_whatif {"run": number}; shadows {"policies": names};
     tuning_mode {"mode": off, suggest or auto}; pause, resume, tune, release_alpha
     {}. `expected` is the old value the author saw: the engine refuses the command if it has changed since.
     `undo_of` is the id of the command this one takes back.

@@ -18,8 +18,8 @@ _VALUED = frozenset({"alpha", "policy", "speed", "load_scale"})
 _TARGETED = frozenset({"drain", "undrain", "kill", "revive"})
 _NAMES = {"alpha": "α", "load_scale": "load", "speed": "speed", "policy": "policy"}
 _PLAIN = {"tune": "run tuning", "release_alpha": "release α to the tuner", "end_guard": "stop watching"}
-_FORK_KEYS = {"whatif": "spec", "shadows": "policies"}
-_FORKS = frozenset({"apply_whatif", "undo_whatif", *_FORK_KEYS})
+_FORK_KEYS = {"whatif": "spec", "shadows": "policies", "undo_whatif": "run"}
+_FORKS = frozenset({"apply_whatif", *_FORK_KEYS})
 #: Policies that dispatch by HexGen-Flow's score, which has two forms.
 SCORED = frozenset({"hexgen", "wb-fcfs"})
 #: Kinds whose value is the whole payload.
@@ -58,8 +58,6 @@ def order(kind: str, value: Any = None, old: Any = None) -> Order:
         return Order(kind, {"workflow": value})
     if kind in _FORKS:
         return Order(kind, value if kind == "apply_whatif" else {_FORK_KEYS[kind]: value})
-    if kind == "undo_whatif":
-        return Order(kind, {"run": value})
     if kind == "regret":
         return Order(kind, {"decision": value})
     return Order(kind, {"step_s": value} if kind == "step" else {})
