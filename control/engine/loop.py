@@ -43,6 +43,7 @@ log = logging.getLogger("headway.engine")
 
 LONGEST_TICK_S = 2.0  # wall s that one tick makes up at most: a machine that slept does not race
 MOST_WORK_S = 0.5  # wall s after which a tick leaves simulated time behind: commits and commands must not wait
+WATCHED_TICK_S = 0.03  # wall s between looks while somebody waits for a fork
 CHECKPOINT_EVERY = 5  # records of a fleet of real servers
 CHUNK_S = 5.0  # simulated s from one look at the clock to the next
 
@@ -95,7 +96,8 @@ class Loop:
                 self.record()
                 due = max(due + self.settings.record_s, now) if now >= due else due
             self.tick_ms = (time.monotonic() - now) * 1000.0
-            time.sleep(max(0.0, self.settings.tick_s - (time.monotonic() - now)))
+            rest_s = WATCHED_TICK_S if self.forks.is_busy else self.settings.tick_s
+            time.sleep(max(0.0, rest_s - (time.monotonic() - now)))
 
     def tick(self, wall_s: float) -> None:
         """Move simulated time on by `wall_s` times the speed, then obey the commands that came in."""
