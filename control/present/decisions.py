@@ -173,8 +173,10 @@ def reason(word: str) -> str:
 
 
 def unlisted(row: Row) -> str:
-    """How many instances were no candidates, by reason, in words; "" where all were."""
+    """How many instances were no candidates, by reason, in words; "" where all of them are listed."""
     counts = {word: n for word, n in (row["filtered"] or {}).items() if n}
+    if sum(counts.values()) <= sum(c["why"] is not None for c in row["candidates"] or ()):
+        return ""
     parts = [f"{n} × {reason(word)}" for word, n in sorted(counts.items(), key=lambda item: -item[1])]
     return f"No candidates: {', '.join(parts)}." if parts else ""
 

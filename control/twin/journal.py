@@ -15,15 +15,8 @@ def note(world: World, kind: int, row: int, instance: int) -> None:
     entry["kind"] = kind
     entry["row"] = row
     entry["instance"] = instance
+    entry["receipt"] = world.calls[row]["receipt"] if kind == PLACED else -1
     world.clock[0]["n_journal"] += 1
-
-
-@compiled
-def note_placed(world: World, c: int, i: int) -> None:
-    """Call `c` was placed on instance `i`: with the receipt of what was compared."""
-    note(world, PLACED, c, i)
-    if len(world.journal) > 0:
-        world.journal[world.clock[0]["n_journal"] - 1]["receipt"] = world.calls[c]["receipt"]
 
 
 @compiled

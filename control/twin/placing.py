@@ -8,6 +8,7 @@ from control.policy.codes import (
     IDLE,
     NO_CAUSE,
     NO_INSTANCE,
+    PLACED,
     REFUSED,
     TOO_LONG,
 )
@@ -15,7 +16,7 @@ from control.policy.dispatch import best_instance
 from control.policy.eligible import fits_any_context
 from control.policy.vtc import vtc_arrive
 from control.twin.batching import cut_run
-from control.twin.journal import note, note_placed
+from control.twin.journal import note
 from control.twin.phases import begin_waiting
 from control.twin.pins import release_call
 from control.twin.queue import push_back
@@ -95,7 +96,7 @@ def enqueue(world: World, c: int, i: int) -> None:
     vtc_arrive(instance, world.counters[i], world.calls, call["workflow"])
     push_back(world, i, c)
     begin_waiting(world, i, c)
-    note_placed(world, c, i)
+    note(world, PLACED, c, i)
     if instance["run"] == IDLE:
         mark_dirty(world, i)
     else:

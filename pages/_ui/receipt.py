@@ -62,13 +62,9 @@ def _compared(row: Row) -> None:
     if row["candidates"] is None:
         st.html(tables.note(decisions.no_receipt(row), "empty"))
         return
-    left_out = decisions.filtered(row)
-    shown = tables.table(decisions.receipt(row), "receipt")
-    if left_out.rows:
-        shown += tables.note(decisions.unlisted(row)) + tables.table(left_out, "filtered")
-    elif words := decisions.unlisted(row):
-        shown += tables.note(words)
-    st.html(shown)
+    left_out, words = decisions.filtered(row), decisions.unlisted(row)
+    shown = tables.table(decisions.receipt(row), "receipt") + (tables.note(words) if words else "")
+    st.html(shown + (tables.table(left_out, "filtered") if left_out.rows else ""))
 
 
 @st.fragment(run_every=2)
