@@ -66,7 +66,7 @@ def multiples(count: int) -> None:
 def bar(name: str, title: str, question: str) -> Clicked:
     """Mount the title, badge and clock of page `name`; the link that was clicked in this run, if any."""
     with st.container(key="live-bar"):
-        data = {"part": "bar", "title": title, "question": question, "charts": name in WITH_CHARTS}
+        data = {"part": "bar", "title": title, "question": question, "ranged": name in WITH_CHARTS}
         listening: dict[str, Any] = {f"on_{kind}_change": _nothing for kind in Clicked._fields}
         state = _live(key=f"live_{name}", data=data, **listening)
     numbers = (state.get(kind) for kind in Clicked._fields)

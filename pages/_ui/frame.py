@@ -25,6 +25,7 @@ EXPORT = '<button class="hw-export" title="Export this panel; key e for the whol
 
 def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], Clicked] | None:
     """Show the face that fits, or the bar: then the newest snapshot and the link that was clicked, if any."""
+    st.session_state.pop("detail_kept", None)  # a run of the whole page reads anew
     seen = look()
     if seen.snapshot is None or seen.face.kind != "live":
         show_face(seen.face)

@@ -22,9 +22,9 @@ const skeleton = (tools) => `
 
 export class Bar {
   constructor(root, data, trigger) {
-    root.innerHTML = skeleton(data.charts ? TOOLS : HELP);
+    root.innerHTML = skeleton(data.ranged ? TOOLS : HELP);
     this.root = root;
-    this.charts = data.charts;
+    this.ranged = data.ranged;
     this.part = (name) => root.querySelector(`.hw-${name}`);
     root.querySelector("h1").textContent = data.title;
     this.part("name").textContent = data.question;
@@ -35,7 +35,7 @@ export class Bar {
   /** Tables are not paused: a pause of the charts ends on a page without any. */
   attach(feed) {
     setTools(this.root, feed);
-    if (!this.charts) feed.setLive(true);
+    if (!this.ranged) feed.setLive(true);
   }
 
   status(feed) {
