@@ -69,7 +69,7 @@ function partsOf(panel) {
 const kindOf = (table) => /tbl-(\S+)/.exec(table.className)?.[1] ?? "table";
 
 function nameOf(panel) {
-  const own = panel.dataset.testid ?? /st-key-panel-([\w-]+)/.exec(panel.className)?.[1] ?? panel.className.replace("hw-", "");
+  const own = /st-key-panel-([\w-]+)/.exec(panel.className)?.[1] ?? panel.dataset.testid ?? panel.className.replace("hw-", "");
   return own.replace(/^chart-/, "");
 }
 
