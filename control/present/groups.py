@@ -101,11 +101,11 @@ def _common(members: Sequence[Instance], column: str) -> str:
 
 
 def _sum(members: Sequence[Instance], column: str) -> float:
-    return sum(one.get(column) or 0 for one in members)
+    return float(sum(one.get(column) or 0 for one in members))
 
 
 def _capped_w(members: Sequence[Instance]) -> float | None:
     """What the type may draw in all where any of it is capped, W; None without a cap."""
     if all(one.get("power_cap_w") is None for one in members):
         return None
-    return sum(one["tdp_w"] if one.get("power_cap_w") is None else one["power_cap_w"] for one in members)
+    return float(sum(one["tdp_w"] if one.get("power_cap_w") is None else one["power_cap_w"] for one in members))
