@@ -20,7 +20,7 @@ T = TypeVar("T")
 #: Seconds that a session's parts share one detail: those that refresh in step show one moment.
 STEP_S = 1.0
 #: Hidden by live.css where a panel holds neither table nor figure.
-EXPORT = '<button class="hw-export" title="Export this panel; key e for the whole page">export</button>'
+EXPORT = '<button class="hw-export" aria-label="Export this panel" title="Key e exports the whole page"></button>'
 
 
 def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], Clicked] | None:
@@ -44,7 +44,7 @@ def number_of(asked: str) -> int | None:
 def panel(key: str, title: str, small: str = "") -> st.delta_generator.DeltaGenerator:
     """A bordered panel with its title, a muted remark and a button that exports what stands in it (export.js)."""
     box = st.container(key=f"panel-{key}", border=True, gap="small")
-    box.html(tables.title(title, small).replace("</h2>", f"{EXPORT}</h2>"))
+    box.html(EXPORT + tables.title(title, small))
     return box
 
 

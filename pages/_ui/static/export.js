@@ -4,7 +4,7 @@ import { ofBars, ofPlot, ofTable } from "./csv.js";
 import { show } from "./dialog.js";
 import { pngOfPlot } from "./picture.js";
 
-export const BUTTON = '<button type="button" class="hw-export" aria-label="Export this panel" title="Export; key e for the whole page">export</button>';
+export const BUTTON = '<button type="button" class="hw-export" aria-label="Export this panel" title="Export; key e for the whole page"></button>';
 const PANELS = '.hw-panel, [class*="st-key-panel-"], .hw-whatif';
 const offers = new WeakMap(); // panel -> { csv, png } of a live chart, which knows its data better than the DOM does
 
