@@ -30,7 +30,7 @@ def totals() -> None:
     st.html(frame.age_note(detail) + tables.tiles(conversations.summary(detail["conversations"])))
 
 
-@st.fragment(run_every=4)
+@st.fragment(run_every=3)
 def pins(wanted: conversations.Filter, policy: str) -> None:
     """The open conversations that the filters leave."""
     if (detail := frame.detail()) is None:

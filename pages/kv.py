@@ -3,6 +3,7 @@
 import streamlit as st
 
 from control.present import occupancy
+from control.present.groups import types_of
 from pages._ui import frame, tables
 from pages._ui.component import multiples
 
@@ -20,10 +21,11 @@ def totals() -> None:
 def instances() -> None:
     """One row an instance."""
     if detail := frame.detail():
-        st.html(tables.table(occupancy.instances(detail["kv"]), "caches"))
+        shown = detail["kv"]
+        st.html(frame.remark(occupancy.left_out(shown)) + tables.table(occupancy.instances(shown), "caches"))
 
 
-@st.fragment(run_every=4)
+@st.fragment(run_every=3)
 def holders() -> None:
     """The conversations that hold most."""
     if detail := frame.detail():
@@ -36,7 +38,8 @@ if seen := frame.opened("kv", "KV", "What fills the caches, and does more fit?")
     if seen[1].conversation is not None:
         st.switch_page("conversations.py", query_params={"conversation": str(seen[1].conversation)})
     totals()
-    multiples(len(seen[0]["instances"]))
+    rows = seen[0]["instances"]
+    multiples(len(types_of(rows) or rows))
     with st.container(key="split-kv"):
         left, right = st.columns([2.4, 1], gap="small")
     with left, frame.panel("caches", "Instances", "share of each cache"), st.container(key="scroll-caches"):

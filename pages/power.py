@@ -22,7 +22,8 @@ def meters() -> None:
     if detail := frame.detail():
         shown = detail["power"]
         parts = (power.tiers(shown), "tiers"), (power.instances(shown), "meters")
-        st.html("".join(tables.table(*part) for part in parts))
+        first, second = (tables.table(*part) for part in parts)
+        st.html(first + frame.remark(power.left_out(shown)) + second)
 
 
 if frame.opened("power", "Power", "Where do the joules go, and what would a cap cost?"):

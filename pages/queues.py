@@ -27,31 +27,29 @@ def totals(wanted: queues.Filter) -> None:
     st.html(frame.age_note(detail) + tables.tiles(queues.summary(queues.queues_of(detail, wanted), wanted)))
 
 
-@st.fragment(run_every=5)
+@st.fragment(run_every=3)
 def bars(wanted: queues.Filter) -> None:
     """Length of each instance's queue by tenant."""
     if detail := frame.detail():
         shown = queues.queues_of(detail, queues.Filter(instance=wanted.instance))
         tenants = [t for t in filters.known("tenant", queues.choices(detail, "tenant")) if t != queues.ALL]
-        st.html(tables.stacked(queues.overview(shown, tenants), tenants))
+        st.html(tables.stacked(queues.overview(shown, tenants), tenants) + frame.remark(queues.left_out(shown)))
 
 
-@st.fragment(run_every=4)
+@st.fragment(run_every=3)
 def calls(wanted: queues.Filter) -> None:
     """The waiting calls of each instance in the order they will be served."""
     detail = frame.detail()
     if detail is None:
         return
     shown = queues.queues_of(detail, wanted)
-    busy = [q for q in shown if q.calls]
+    busy = queues.busiest(shown)
     groups = [(q, queues.table(q, len(busy))) for q in busy]
     if not groups:
         st.html(tables.note(queues.nobody(wanted, sum(q["total"] for q in detail["queues"])), "empty"))
         return
     parts = [(q.instance, queues.extent(q, len(rows.rows), wanted), rows) for q, rows in groups]
-    idle = len(shown) - len(busy)
-    quiet = tables.note(f"No such call waits on {idle} other instances.") if idle and len(shown) > 1 else ""
-    st.html(tables.grouped(parts, "queue") + quiet)
+    st.html(tables.grouped(parts, "queue") + frame.remark(queues.quiet(shown, len(busy))))
 
 
 if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from control.present import groups
 from control.present.marks import Mark
 from control.present.units import significant
 
@@ -70,8 +71,13 @@ class Row(NamedTuple):
 
 
 def row_of_snapshot(payload: Mapping[str, Any]) -> Row:
-    """The row of one snapshot payload."""
-    instances = {i["name"]: tuple(i.get(c) for c in INSTANCE) for i in payload["instances"]}
+    """The row of one snapshot payload; in a large fleet with a value a GPU type instead of one an instance."""
+    rows = payload["instances"]
+    types = groups.types_of(rows)
+    if types is None:
+        instances = {i["name"]: tuple(i.get(c) for c in INSTANCE) for i in rows}
+    else:
+        instances = {gpu: groups.row_of(members, INSTANCE) for gpu, members in types.items()}
     fleet = tuple(payload["fleet"].get(c) for c in FLEET)
     return Row(int(payload["seq"]), float(payload["at"]), fleet, instances)
 
@@ -91,11 +97,12 @@ def rows_of_samples(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
 
 
 def static_of(payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """What changes rarely: the instances' properties as columns, the fleet, the limits."""
+    """What changes rarely: the properties of the instances (or GPU types) as columns, the fleet, the limits."""
     rows = payload["instances"]
-    columns = {c: [i.get(c) for i in rows] for c in _STATIC}
+    types = groups.types_of(rows)
+    columns = {c: [i.get(c) for i in rows] for c in _STATIC} if types is None else groups.static_of(types)
     named = {k: payload.get(k) for k in ("scenario", "fleet_name", "seed", "policies", "gateway_url")}
-    return {**named, "instances": columns, "limits": asdict(limits)}
+    return {**named, "count": len(rows), "groups": types is not None, "instances": columns, "limits": asdict(limits)}
 
 
 def fleet_key(payload: Mapping[str, Any]) -> str:
@@ -114,9 +121,17 @@ def now_of(payload: Mapping[str, Any]) -> dict[str, Any]:
         **{k: _short(fleet.get(k)) for k in _NOW_FLEET},
         "state": payload["engine"]["state"],
         "started_at": int(payload["engine"]["started_at"]),
-        "states": [i["state"][:2] for i in rows],
-        "cached": [round(100 * (i.get("kv_cached_fraction") or 0.0)) for i in rows],
+        **_states_of(rows),
     }
+
+
+def _states_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """State and cached prefixes (%) of each instance; in a large fleet the worst and the highest of each GPU type."""
+    types = groups.types_of(rows)
+    each = [[row] for row in rows] if types is None else list(types.values())
+    cached = [max(i.get("kv_cached_fraction") or 0.0 for i in members) for members in each]
+    found = {"states": [groups.worst(m)[:2] for m in each], "cached": [round(100 * share) for share in cached]}
+    return found if types is None else found | {"groups": groups.now_of(types)}
 
 
 def window_rows(rows: Sequence[Row], since: int, start: float) -> list[Row]:
@@ -157,7 +172,8 @@ def answer(
     limits: Limits,
 ) -> dict[str, Any]:
     """The body of one `/api/live` answer from the newest snapshot and the rows and marks to send."""
-    names = [i["name"] for i in payload["instances"]]
+    types = groups.types_of(payload["instances"])
+    names = [i["name"] for i in payload["instances"]] if types is None else list(types)
     body: dict[str, Any] = {
         "key": fleet_key(payload),
         "seq": payload["seq"],

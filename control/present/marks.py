@@ -19,6 +19,7 @@ MARKED = frozenset(
         "pause",
         "resume",
         "load_scale",
+        "tuning",
         "tuning_mode",
         "release_alpha",
         "power_cap",
@@ -88,6 +89,8 @@ def _label(group: list[Mapping[str, Any]]) -> str:
     new = value_of(event.get("new"))
     if kind == "alpha" and isinstance(new, int | float):
         return f"α {new:.2f}"
+    if kind == "tuning":
+        return f"tuning α {new:.2f}" if isinstance(new, int | float) else kind
     if kind == "speed" and isinstance(new, int | float):
         return f"speed ×{new:g}"
     if kind == "load_scale" and isinstance(new, int | float):

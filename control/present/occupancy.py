@@ -5,6 +5,7 @@ from typing import Any
 
 from control.present.cells import Cell, Table, amount, conversation, count, measured, percent, share
 from control.present.conversations import state
+from control.present.groups import most, short_of
 from control.present.live import Limits
 from control.present.units import NOTHING, number
 
@@ -50,8 +51,14 @@ def summary(shown: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 
 
 def instances(shown: Mapping[str, Any]) -> Table:
-    """One row an instance."""
-    return Table(INSTANCE_HEADS, [_instance(row) for row in shown["rows"]])
+    """One row an instance; of a large fleet the LISTED fullest caches."""
+    rows = most(shown["rows"], lambda row: row["running_tokens"] / row["capacity_tokens"])
+    return Table(INSTANCE_HEADS, [_instance(row) for row in rows])
+
+
+def left_out(shown: Mapping[str, Any]) -> str:
+    """A sentence on the instances that the table does not hold, "" where it holds all."""
+    return short_of(shown["rows"], "fullest caches")
 
 
 def holders(shown: Mapping[str, Any]) -> Table:

@@ -5,6 +5,7 @@ from typing import Any
 
 from control.present.caps import cap_words
 from control.present.cells import Cell, Table, amount, measured, percent, share
+from control.present.groups import most, short_of
 from control.present.units import number, seconds
 
 Row = Mapping[str, Any]
@@ -38,12 +39,17 @@ def tiers(shown: Row) -> Table:
 
 
 def instances(shown: Row) -> Table:
-    """One row an instance."""
+    """One row an instance; of a large fleet the LISTED that draw most."""
     heads = [Cell("Instance", "id"), Cell("Tier"), Cell("GPU"), Cell("Power", "num"), Cell("Cap", "num")]
     heads += [Cell("TDP", "num", hint="W per GPU"), Cell("Idle", "num", hint="Draw while idle")]
     heads += [Cell("Energy", "num", hint="Drawn so far"), *(Cell(f"{name.capitalize()} J", "num") for name in SHARES)]
     heads += [Cell("Tokens per J", "num", hint="Prompt tokens computed and tokens generated, per joule drawn")]
-    return Table(heads, [_instance(row) for row in shown["rows"]])
+    return Table(heads, [_instance(row) for row in most(shown["rows"], lambda row: row["power_w"])])
+
+
+def left_out(shown: Row) -> str:
+    """A sentence on the instances that the table does not hold, "" where it holds all."""
+    return short_of(shown["rows"], "instances that draw most now")
 
 
 def _tier(tier: Row, rows: Sequence[Row]) -> list[Cell]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from control.present.cells import Cell, Table, count, duration, signed, workflow
+from control.present.groups import most, short_of
 from control.present.units import NOTHING, number, seconds
 
 #: The choice that leaves a filter open.
@@ -83,9 +84,33 @@ def summary(queues: Sequence[Queue], wanted: Filter) -> list[tuple[str, str, str
 
 
 def overview(queues: Sequence[Queue], tenants: Sequence[str]) -> list[tuple[Cell, list[tuple[str, float]], Cell]]:
-    """One line an instance: name, [(tenant, share of the longest queue)] and its total."""
+    """One line an instance: name, [(tenant, share of the longest queue)] and its total; of many the LISTED longest."""
     longest = max((q.total for q in queues), default=0) or 1
-    return [(Cell(q.instance, "id"), _shares(q, tenants, longest), count(q.total)) for q in queues]
+    shown = most(queues, lambda q: q.total)
+    return [(Cell(q.instance, "id"), _shares(q, tenants, longest), count(q.total)) for q in shown]
+
+
+def left_out(queues: Sequence[Queue]) -> str:
+    """A sentence on the queues that `overview` does not hold, "" where it holds all."""
+    return short_of(queues, "longest queues")
+
+
+def busiest(queues: Sequence[Queue]) -> Sequence[Queue]:
+    """The queues with calls that the filter leaves, in order; of more than the page has rows for the longest ones."""
+    return most([q for q in queues if q.calls], lambda q: q.total)
+
+
+def quiet(queues: Sequence[Queue], shown: int) -> str:
+    """A sentence on the instances of `queues` beside the `shown` ones, "" where there are none to speak of."""
+    busy = sum(1 for q in queues if q.calls)
+    idle = len(queues) - busy
+    parts = (
+        [f"{number(busy - shown)} shorter queues are left out; choose an instance to see its own."]
+        if busy > shown
+        else []
+    )
+    parts += [f"No such call waits on {number(idle)} other instances."] if idle and len(queues) > 1 else []
+    return " ".join(parts)
 
 
 def table(queue: Queue, queues_shown: int) -> Table:

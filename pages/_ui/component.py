@@ -33,6 +33,10 @@ _whatif = st.components.v2.component(
 )
 
 
+#: Pages whose bar stands over live charts: it holds their time range and pause.
+WITH_CHARTS = frozenset({"kv", "power"})
+
+
 class Clicked(NamedTuple):
     """The link clicked in this run of the page: number of a workflow, run, conversation, fork or placement."""
 
@@ -53,7 +57,7 @@ def live(part: Literal["head", "board", "watts"]) -> None:
 
 
 def multiples(count: int) -> None:
-    """Mount the KV caches of `count` instances over time, side by side."""
+    """Mount the KV caches of `count` instances over time, side by side; of a large fleet one a GPU type."""
     with st.container(key="live-multiples"):
         height = 190 if count <= 4 else 336 if count <= 12 else 452
         _live(key="live_multiples", data={"part": "multiples"}, height=height)
@@ -62,7 +66,7 @@ def multiples(count: int) -> None:
 def bar(name: str, title: str, question: str) -> Clicked:
     """Mount the title, badge and clock of page `name`; the link that was clicked in this run, if any."""
     with st.container(key="live-bar"):
-        data = {"part": "bar", "title": title, "question": question}
+        data = {"part": "bar", "title": title, "question": question, "ranged": name in WITH_CHARTS}
         listening: dict[str, Any] = {f"on_{kind}_change": _nothing for kind in Clicked._fields}
         state = _live(key=f"live_{name}", data=data, **listening)
     numbers = (state.get(kind) for kind in Clicked._fields)

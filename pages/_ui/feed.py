@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from control.present import live
+from control.present.groups import GROUP_ABOVE
 from control.present.marks import Mark, marks_of
 from storage import readers
 from storage.open import Store
@@ -22,6 +23,8 @@ LONGEST_S = 1800
 LOOK_EVERY_S = 0.2
 #: Snapshots read at once; more than one a second only after a pause.
 BATCH = 900
+#: The same at the start of a large fleet, whose snapshots take milliseconds each.
+LARGE_BATCH = 60
 
 
 class Feed:
@@ -55,7 +58,7 @@ class Feed:
         if newest is None or newest["seq"] == self._seq:
             return
         if self._payload is None:
-            self._backfill(float(newest["at"]))
+            self._backfill(newest)
         self._events(float(newest["at"]))
         for _, payload in readers.snapshots_since(self._store, self._seq, BATCH):
             self._take(orjson.loads(payload))
@@ -68,8 +71,12 @@ class Feed:
         self._marks: dict[int, tuple[int, Mark]] = {}
         self._bodies: dict[tuple[int, int], bytes] = {}
 
-    def _backfill(self, now: float) -> None:
-        samples = readers.samples(self._store, None, now - LONGEST_S, 1)
+    def _backfill(self, newest: Mapping[str, Any]) -> None:
+        """Seconds of before this process; of a large fleet few with its instances, which would take many seconds."""
+        large = len(newest["payload"]["instances"]) > GROUP_ABOVE
+        if large:
+            self._seq = max(0, newest["seq"] - LARGE_BATCH)
+        samples = readers.samples(self._store, "fleet" if large else None, float(newest["at"]) - LONGEST_S, 1)
         self._rows.extend(live.rows_of_samples({name: c.tolist() for name, c in samples.items()}))
 
     def _take(self, payload: dict[str, Any]) -> None:

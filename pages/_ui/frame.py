@@ -17,10 +17,15 @@ from pages._ui.strip import strip
 from storage import readers
 
 T = TypeVar("T")
+#: Seconds that a session's parts share one detail: those that refresh in step show one moment.
+STEP_S = 1.0
+#: Hidden by live.css where a panel holds neither table nor figure.
+EXPORT = '<button class="hw-export" aria-label="Export this panel" title="Key e exports the whole page"></button>'
 
 
 def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], Clicked] | None:
     """Show the face that fits, or the bar: then the newest snapshot and the link that was clicked, if any."""
+    st.session_state.pop("detail_kept", None)  # a run of the whole page reads anew
     seen = look()
     if seen.snapshot is None or seen.face.kind != "live":
         show_face(seen.face)
@@ -37,15 +42,21 @@ def number_of(asked: str) -> int | None:
 
 
 def panel(key: str, title: str, small: str = "") -> st.delta_generator.DeltaGenerator:
-    """A bordered panel with its title and a muted remark."""
+    """A bordered panel with its title, a muted remark and a button that exports what stands in it (export.js)."""
     box = st.container(key=f"panel-{key}", border=True, gap="small")
-    box.html(tables.title(title, small))
+    box.html(EXPORT + tables.title(title, small))
     return box
 
 
 def detail() -> dict[str, Any] | None:
-    """The engine's newest detail; None before its first."""
-    return read(readers.detail)
+    """The engine's newest detail, the same for all parts of a page within STEP_S; None before its first."""
+    kept: tuple[float, object, dict[str, Any] | None] | None = st.session_state.get("detail_kept")
+    now, source = time.monotonic(), read(lambda opened: opened)
+    if kept is not None and now - kept[0] < STEP_S and kept[1] is source and kept[2] is not None:
+        return kept[2]
+    found = read(readers.detail)
+    st.session_state["detail_kept"] = (now, source, found)
+    return found
 
 
 def read(reader: Callable[..., T], *args: Any, **named: Any) -> T:
@@ -61,6 +72,11 @@ def age_note(shown: dict[str, Any]) -> str:
     """Markup of a line that says how old `shown` is once it is no longer fresh, else ""."""
     age = time.time() - shown["at"]
     return tables.note(f"As the engine left it {seconds(round(age))} ago.", "old") if age > Limits().down_s else ""
+
+
+def remark(text: str) -> str:
+    """Markup of a muted sentence; "" of none."""
+    return tables.note(text) if text else ""
 
 
 def waiting(what: str) -> str:

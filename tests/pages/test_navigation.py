@@ -1,32 +1,15 @@
 """The pages in a real browser: one session from page to page, links to any view, nothing jumps, figures stay."""
 
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import threading
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
-
 import pytest
 
 from storage import commands
 from storage.open import Store
-from tests.support import details, forks
-from tests.support.snapshots import StandInEngine
-from tests.support.stored import store_trio
+from tests.support import forks
+from tests.support.web import CHROMIUM, PATIENCE_MS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect, Page = playwright.expect, playwright.Page
 
-APP = Path(__file__).resolve().parents[2] / "app.py"
-CHROMIUM = shutil.which("chromium")
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync --disable-dev-shm-usage"
-PATIENCE_MS = 60_000
 WATCH_SHIFTS = """window.shift = 0; new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.shift += entry.value;
 }).observe({ type: "layout-shift" });"""
@@ -36,62 +19,6 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the path"),
 ]
-
-
-@pytest.fixture
-def ticking(engine: StandInEngine) -> Iterator[StandInEngine]:
-    """The stand-in engine at one tick a second, with ended workflows and two tuning runs in the store."""
-    store_trio(engine.store, 0.3, realised_p95_s=25.0)
-    store_trio(engine.store)
-    engine.tick(workflows=tuple(details.workflow(300 + k) for k in range(5)))
-    stop = threading.Event()
-
-    def tick() -> None:
-        while not stop.wait(1.0):
-            engine.tick()
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    yield engine
-    stop.set()
-    thread.join()
-
-
-@pytest.fixture
-def base(ticking: StandInEngine, url: str) -> Iterator[str]:
-    """A dashboard of that store."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), f"--server.port={port}"]
-    environment = os.environ | {"HEADWAY_DB": url, "HEADWAY_ENGINE": "external"}
-    server = subprocess.Popen(command, cwd=APP.parent, env=environment, stdout=subprocess.DEVNULL)
-    yield answering(f"http://localhost:{port}")
-    server.terminate()
-    server.wait(20)
-
-
-def answering(address: str) -> str:
-    """The address, once somebody answers there."""
-    for _ in range(300):
-        with suppress(OSError), urllib.request.urlopen(f"{address}/api/health", timeout=3.0):
-            return address
-        time.sleep(0.2)
-    raise AssertionError(f"nobody answers at {address}")
-
-
-@pytest.fixture(
-    params=[pytest.param((1440, 900), id="desk"), pytest.param((390, 844), id="phone", marks=pytest.mark.slow)]
-)
-def page(request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page on a desk and on a phone."""
-    width, height = request.param
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        opened = browser.new_page(viewport={"width": width, "height": height})
-        opened.set_default_timeout(PATIENCE_MS)
-        yield opened
-        browser.close()
 
 
 def follow(page: Page, title: str) -> None:

@@ -24,6 +24,8 @@ def event(id: int, at: float, kind: str, **more: Any) -> dict[str, Any]:
         (event(1, 0, "pause"), "pause"),
         (event(1, 0, "tuning_mode", new={"mode": "auto"}), "tuning auto"),
         (event(1, 0, "release_alpha"), "α released"),
+        (event(1, 0, "tuning", new=0.3), "tuning α 0.30"),
+        (event(1, 0, "tuning"), "tuning"),
     ],
 )
 def test_a_mark_names_the_change(row: dict[str, Any], label: str) -> None:

@@ -1,10 +1,16 @@
 """A dashboard seen over HTTP."""
 
+import shutil
 import urllib.error
 import urllib.request
 from typing import Any
 
 import orjson
+
+#: The browser, None where there is none; how it is started, and how long (ms) its tests wait.
+CHROMIUM = shutil.which("chromium")
+FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync --disable-dev-shm-usage"
+PATIENCE_MS = 60_000
 
 
 def fetch(url: str, timeout_s: float = 3.0) -> tuple[int, bytes]:

@@ -1,7 +1,9 @@
-// The bar of a page without live charts: title, question, live badge and alert, simulated time.
+// The bar of every page but Fleet: title, question, live badge and alert, simulated time; over live charts also the
+// time range and the pause.
 
 import { clock, duration, makeup, number, zone } from "./format.js";
 import { health, setText } from "./head.js";
+import { HELP, setTools, showTools, TOOLS } from "./tools.js";
 
 // Pages, and the key of their query.
 const LINKS = [
@@ -9,18 +11,20 @@ const LINKS = [
   ["decisions", "decision"], ["decisions", "run"],
 ];
 
-const SKELETON = `
+const skeleton = (tools) => `
   <div class="hw-title">
     <h1></h1><span class="hw-name"></span>
     <span class="hw-badge" data-testid="live-badge" role="status">connecting</span>
     <span class="hw-alert" data-testid="live-alert" role="alert"></span>
     <span class="hw-sim" data-testid="sim-time"></span>
+    ${tools}
   </div>`;
 
 export class Bar {
   constructor(root, data, trigger) {
-    root.innerHTML = SKELETON;
+    root.innerHTML = skeleton(data.ranged ? TOOLS : HELP);
     this.root = root;
+    this.ranged = data.ranged;
     this.part = (name) => root.querySelector(`.hw-${name}`);
     root.querySelector("h1").textContent = data.title;
     this.part("name").textContent = data.question;
@@ -28,13 +32,15 @@ export class Bar {
     document.addEventListener("click", this.follow);
   }
 
-  /** Tables are not frozen: a pause of the charts ends on this page. */
+  /** Tables are not paused: a pause of the charts ends on a page without any. */
   attach(feed) {
-    if (!feed.live) feed.setLive(true);
+    setTools(this.root, feed);
+    if (!this.ranged) feed.setLive(true);
   }
 
   status(feed) {
-    const [kind, badge, alert] = health(feed);
+    showTools(this.root, feed);
+    const [kind, badge, alert] = health(feed, "charts paused");
     this.part("badge").dataset.kind = kind;
     setText(this.part("badge"), badge);
     setText(this.part("alert"), alert);

@@ -3,17 +3,20 @@
 import { Charts } from "./charts.js";
 import { Crosshair } from "./crosshair.js";
 import { plotly } from "./plotly.js";
+import { csv, isoTime } from "./csv.js";
+import { BUTTON, offer } from "./export.js";
 import { makeup } from "./format.js";
 import { setText } from "./head.js";
-import { CHARTS, WATTS } from "./series.js";
-import { Strip } from "./strip.js";
+import { pngOfPlot } from "./picture.js";
+import { chartTable, CHARTS, WATTS } from "./series.js";
+import { Strip, stripTable } from "./strip.js";
 import { gpuColours, themeOf } from "./theme.js";
 
 const STRIP = `
-  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small></small></h2><div></div></section>`;
+  <section class="hw-panel hw-strip" data-testid="instances"><h2>Instances <small></small>${BUTTON}</h2><div></div></section>`;
 const skeleton = (list) => `
   <div class="hw-charts" data-count="${list.length}">${list.map((c) => `
-    <section class="hw-panel" data-testid="chart-${c.key}"><h2>${c.title} <small></small><span class="hw-readout"></span></h2>
+    <section class="hw-panel" data-testid="chart-${c.key}"><h2>${c.title} <small></small><span class="hw-readout"></span>${BUTTON}</h2>
       <div class="hw-plot"><div class="hw-node" role="img" aria-label="${c.title}"></div><i class="hw-cross"></i><div class="hw-tip"></div></div>
     </section>`).join("")}
   </div>
@@ -29,9 +32,19 @@ export class Board {
     this.nodes = [...root.querySelectorAll(".hw-node")];
     this.subs = [...root.querySelectorAll(".hw-charts small")];
     this.charts = null;
+    this.offers();
     this.library = plotly();
     this.resized = new ResizeObserver(() => this.resize());
     this.resized.observe(root);
+  }
+
+  /** What each panel exports: the chart as drawn, its data in sight, the strip as a table. */
+  offers() {
+    if (this.strip) offer(this.root.querySelector(".hw-strip"), { csv: () => csv(...stripTable(this.feed)) });
+    this.nodes.forEach((node, c) => offer(node.closest(".hw-panel"), {
+      csv: () => csv(...chartTable(this.feed, this.list[c], this.charts.seriesOf(this.list[c]), this.charts.range(this.feed), isoTime)),
+      png: () => pngOfPlot(node, `${this.list[c].title}, ${this.list[c].sub(this.feed)}`),
+    }));
   }
 
   render(feed, full) {
@@ -45,6 +58,7 @@ export class Board {
     if (!this.charts) this.load();
     else if (full || theme.id !== this.charts.theme?.id) this.charts.draw(feed, theme, byType);
     else this.charts.extend(feed);
+    this.crosshair?.follow();
   }
 
   load() {

@@ -18,12 +18,18 @@ export class Crosshair {
     this.readouts = [...root.querySelectorAll(".hw-readout")];
   }
 
+  /** New rows under a pointer that rests: the lines go on reading where it is. */
+  follow() {
+    if (this.last) this.move(...this.last);
+  }
+
   move(event, under) {
+    this.last = [{ clientX: event.clientX }, under];
     const box = this.plots[under].getBoundingClientRect();
     const length = box.width - MARGIN.l - MARGIN.r;
     const share = (event.clientX - box.left - MARGIN.l) / length;
     const feed = this.feed();
-    if (share < 0 || share > 1 || !feed) return this.hide();
+    if (share < 0 || share > 1 || !feed?.at.length) return this.hide();
     const [from, to] = this.charts.range(feed);
     const k = nearest(feed.at, from + share * (to - from));
     const at = (axisTime(feed.at[k]) - from) / (to - from);
@@ -56,6 +62,7 @@ export class Crosshair {
   }
 
   hide() {
+    this.last = null;
     this.plots.forEach((plot, i) => {
       plot.querySelector(".hw-cross").style.display = "none";
       plot.querySelector(".hw-tip").style.display = "none";

@@ -2,14 +2,16 @@
 
 const POLL_MS = 1000;
 const TIMEOUT_MS = 4000;
-export const WINDOWS = [60, 300, 900, 1800];
+const LONGEST_S = 1800;
+export const WINDOWS = [60, 300, 900, LONGEST_S];
 
 /** The latest data of the page. Views implement attach(feed), render(feed, full) and status(feed). */
 export class Feed {
   constructor() {
     this.views = new Set();
     this.window = windowOfUrl();
-    this.live = true; // false: the viewer froze the picture
+    this.live = true; // false: the viewer paused the charts
+    this.round = 0; // answers to what was asked before the viewer chose anew are dropped
     this.reachable = true;
     this.ageAtAnswer = 0;
     this.answeredAt = performance.now();
@@ -27,7 +29,10 @@ export class Feed {
     this.instances = {};
     this.marks = [];
     this.static = null;
-    this.now = null;
+    this.now = null; // of the newest rows drawn
+    this.said = null; // what the engine said last, drawn or not
+    this.newest = null; // epoch s of the newest row there is
+    this.heard = 0; // its seq, while paused
   }
 
   add(view) {
@@ -78,29 +83,45 @@ export class Feed {
     const url = new URL(location.href);
     url.searchParams.set("window", String(seconds));
     history.replaceState(history.state, "", url);
-    this.seq = 0;
+    this.askAnew();
+  }
+
+  /** Stand still, or catch up by one answer that holds the whole window. */
+  setLive(live) {
+    if (live === this.live || !this.hasFleet()) return;
+    this.live = live;
+    this.heard = this.seq;
+    for (const view of this.views) view.status(this);
+    if (live) this.askAnew();
+  }
+
+  askAnew() {
+    this.round += 1;
+    this.seq = this.heard = 0;
     this.busy = false;
     this.poll();
   }
 
-  setLive(live) {
-    this.live = live;
-    for (const view of this.views) {
-      view.status(this);
-      if (live && this.hasFleet()) view.render(this, true);
-    }
+  /** How far (s) the paused charts are behind the newest data. */
+  behind() {
+    return this.live ? 0 : Math.max(0, Math.round(this.newest - this.at[this.at.length - 1]));
   }
 
+  /** Goes on while paused, so that the badge knows the engine's state and how far the charts are behind. */
   async poll() {
     if (this.busy) return;
     this.busy = true;
-    const asked = this.window;
+    const { round } = this;
     try {
-      const url = new URL(`api/live?since=${this.seq}&window=${asked}`, document.baseURI);
+      const [since, span] = this.live ? [this.seq, this.window] : [this.heard, Math.min(LONGEST_S, this.window + this.behind())];
+      const url = new URL(`api/live?since=${since}&window=${span}`, document.baseURI);
       const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const body = answer.ok ? await answer.json() : null;
+      if (round !== this.round) return;
       this.reachable = answer.ok;
-      if (answer.ok && asked === this.window) this.take(await answer.json(), Number(answer.headers.get("X-Data-Age")));
+      if (body?.seq) this.take(body, Number(answer.headers.get("X-Data-Age")));
     } catch {
+      if (round !== this.round) return;
       this.reachable = false;
     }
     this.busy = false;
@@ -108,9 +129,15 @@ export class Feed {
   }
 
   take(body, age) {
-    if (!body.seq) return;
     this.ageAtAnswer = age;
     this.answeredAt = performance.now();
+    this.said = body.now;
+    this.newest = body.rows.at[body.rows.at.length - 1] ?? this.newest;
+    if (!this.live) {
+      this.heard = body.seq;
+      if (body.full && body.key === this.key) this.refill(body);
+      return;
+    }
     if (!body.full && body.key !== this.key) {
       this.seq = 0; // another fleet: ask for everything
       return;
@@ -121,6 +148,19 @@ export class Feed {
     this.seq = body.seq;
     this.now = body.now;
     if (this.live && this.hasFleet() && (body.full || added)) for (const view of this.views) view.render(this, body.full);
+  }
+
+  /** Another time range while paused: the charts still end where they stand. */
+  refill(body) {
+    const end = this.at[this.at.length - 1];
+    this.fill(body);
+    const later = this.at.findIndex((t) => t > end);
+    if (later > 0) for (const column of this.columns()) column.splice(later);
+    for (const view of this.views) view.render(this, true);
+  }
+
+  columns() {
+    return [this.at, ...Object.values(this.fleet), ...Object.values(this.instances).flat()];
   }
 
   fill(body) {
@@ -148,9 +188,7 @@ export class Feed {
     const start = this.at[this.at.length - 1] - this.window;
     const old = this.at.findIndex((t) => t >= start);
     if (old < 60) return;
-    this.at.splice(0, old);
-    for (const column of Object.values(this.fleet)) column.splice(0, old);
-    for (const columns of Object.values(this.instances)) columns.forEach((c) => c.splice(0, old));
+    for (const column of this.columns()) column.splice(0, old);
     this.marks = this.marks.filter((m) => m[1] >= start);
   }
 }

@@ -1,15 +1,15 @@
 // The head: title, live badge, alert, time range, and the six numbers that answer "are we fine?".
 
 import { clock, duration, makeup, NOTHING, number, quantity, text, zone } from "./format.js";
-import { WINDOWS } from "./feed.js";
+import { setTools, showTools, TOOLS } from "./tools.js";
 
 const SPARK_POINTS = 120;
 const SPARK_W = 84;
 const SPARK_H = 26;
 
-/** label, column, unit, line below (now, limits), breach (value, limits) -> "", "amber" or "red". */
+/** label, column, unit, line below (now, limits, watts, whether servers are real), breach (value, limits) -> "", "amber" or "red". */
 const TILES = [
-  ["P95 latency", "p95_s", "s", (n) => `P50 ${text(n.p50_s, "s")}, last ${number(n.window_s / 60)} min sim`, () => ""],
+  ["P95 latency", "p95_s", "s", (n, l, w, real) => `P50 ${text(n.p50_s, "s")}, last ${number(n.window_s / 60)} min${real ? "" : " sim"}`, () => ""],
   ["SLO attainment", "slo_attainment", "%", (n, l) => `target ${text(l.attainment_amber, "%")}`, attainment],
   ["SLO debt", "slo_debt_s", "s", (n, l) => `limit ${text(l.debt_s, "s")}`, (v, l) => (v > l.debt_s ? "red" : v > 0.8 * l.debt_s ? "amber" : "")],
   ["Throughput", "throughput_wps", "wf/s", (n) => `${text(n.tokens_per_s, "tokens/s")} generated`, () => ""],
@@ -32,8 +32,7 @@ const SKELETON = `
     <span class="hw-badge" data-testid="live-badge" role="status">connecting</span>
     <span class="hw-alert" data-testid="live-alert" role="alert"></span>
     <span class="hw-sim" data-testid="sim-time"></span>
-    <span class="hw-ranges" role="group" aria-label="Time range">${WINDOWS.map((s) => `<button type="button" data-testid="range-${s}">${s / 60} min</button>`).join("")}</span>
-    <button type="button" class="hw-toggle" data-testid="live-toggle" aria-pressed="true" title="Freeze the picture; key p">Pause view</button>
+    ${TOOLS}
   </div>
   <div class="hw-tiles">${TILES.map(([label, column]) => `
     <div class="hw-tile" data-testid="tile-${column}">
@@ -54,19 +53,11 @@ export class Head {
 
   /** Called once, when the feed takes this view. */
   attach(feed) {
-    [...this.part("ranges").children].forEach((button, i) => {
-      button.addEventListener("click", () => { feed.setWindow(WINDOWS[i]); this.status(feed); });
-    });
-    this.part("toggle").addEventListener("click", () => feed.setLive(!feed.live));
+    setTools(this.root, feed);
   }
 
   status(feed) {
-    [...this.part("ranges").children].forEach((button, i) => {
-      button.setAttribute("aria-pressed", String(WINDOWS[i] === feed.window));
-    });
-    const toggle = this.part("toggle");
-    toggle.setAttribute("aria-pressed", String(feed.live));
-    setText(toggle, feed.live ? "Pause view" : "Resume view");
+    showTools(this.root, feed);
     const [kind, badge, alert] = health(feed);
     this.part("badge").dataset.kind = kind;
     setText(this.part("badge"), badge);
@@ -76,7 +67,7 @@ export class Head {
 
   render(feed) {
     const { now, static: fixed } = feed;
-    setText(this.part("name"), `${fixed.fleet_name}, ${fixed.instances.name.length} instances, ${makeup(fixed)}`);
+    setText(this.part("name"), `${fixed.fleet_name}, ${number(fixed.count)} instances, ${makeup(fixed)}`);
     this.part("name").title = fixed.gateway_url ? `Requests come in at ${fixed.gateway_url}/v1`
       : `Scenario ${fixed.scenario}, seed ${fixed.seed}: every instance is simulated.`;
     const paused = now.paused ? "paused" : `×${number(now.speed)}`;
@@ -93,7 +84,7 @@ export class Head {
     setText(node.querySelector("b"), figure);
     setText(node.querySelector(".hw-figure span"), figure === NOTHING ? "" : shown);
     const watts = feed.fleet.power_w[feed.fleet.power_w.length - 1];
-    setText(node.querySelector(".hw-sub"), below(feed.now, limits, watts));
+    setText(node.querySelector(".hw-sub"), below(feed.now, limits, watts, Boolean(feed.static.gateway_url)));
     node.dataset.breach = value === null ? "" : breach(value, limits);
     node.querySelector("path").setAttribute("d", spark(values.slice(-SPARK_POINTS)));
   }
@@ -103,22 +94,22 @@ export class Head {
   }
 }
 
-/** [kind, badge, alert] from the age of the data and what the engine said last. */
-export function health(feed) {
+/** [kind, badge, alert] from the age of the data and what the engine said last; `paused` says what stands still. */
+export function health(feed, paused = "paused") {
   const age = feed.age();
   if (age === null) return feed.reachable ? ["wait", "connecting", ""] : ["red", "no answer", "The dashboard's server does not answer; trying again."];
   const limits = feed.static.limits;
   const old = age < 600 ? `${Math.floor(age)} s` : text(age, "s");
-  if (feed.now.state === "compiling") return ["wait", "compiling", "The engine compiles its kernels; it goes on by itself."];
+  if (feed.said.state === "compiling") return ["wait", "compiling", "The engine compiles its kernels; it goes on by itself."];
   if (feed.silence() >= limits.stale_s && feed.ageAtAnswer < limits.stale_s && feed.reachable) {
     return ["amber", `waiting ${old}`, "The dashboard's server is slow to answer. The last data is kept."];
   }
   if (!feed.reachable && age >= limits.stale_s) return ["red", `no answer ${old}`, "The dashboard's server does not answer. The last data is kept; trying again."];
   if (age >= limits.down_s) return ["red", `engine down ${old}`, "No news from the engine. The last data is kept. Start it again: headway engine"];
   if (age >= limits.stale_s) return ["amber", `late ${old}`, ""];
-  if (!feed.live) return ["still", "view paused", ""];
-  if (feed.now.state === "finished") return ["still", `finished ${old}`, ""];
-  return feed.now.paused ? ["still", `engine paused ${old}`, ""] : ["live", `live ${old}`, ""];
+  if (!feed.live) return ["still", `${paused}, ${feed.behind()} s behind`, ""];
+  if (feed.said.state === "finished") return ["still", `finished ${old}`, ""];
+  return feed.said.paused ? ["still", `engine paused ${old}`, ""] : ["live", `live ${old}`, ""];
 }
 
 /** SVG path of a sparkline; holes in the data are holes in the line. */

@@ -5,17 +5,14 @@ import { Bar } from "./bar.js";
 import { Board } from "./board.js";
 import { Feed } from "./feed.js";
 import { Head } from "./head.js";
+import { listenToKeys } from "./keys.js";
 import { Multiples } from "./multiples.js";
 
 const feed = new Feed();
 const mounted = new WeakMap();
 const PARTS = { head: Head, board: Board, bar: Bar, watts: Board, multiples: Multiples };
 
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, textarea, [role=combobox], [role=dialog]");
-  const freezes = document.querySelector(".hw-toggle") !== null;
-  if (event.key === "p" && freezes && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) feed.setLive(!feed.live);
-});
+listenToKeys(feed);
 
 /** Load the stylesheet once; nothing is drawn before it is there, so nothing jumps. */
 function stylesheet() {

@@ -2,13 +2,19 @@
 // them (hatched), what is left above. Plain SVG: sixty-four of them stay cheap and readable.
 
 import { nearest } from "./crosshair.js";
+import { csv, isoTime } from "./csv.js";
+import { BUTTON, offer } from "./export.js";
 import { axisTime, clock, number } from "./format.js";
+import { pngOfCells } from "./picture.js";
+import { chartTable, seriesOf } from "./series.js";
 
 const SKELETON = `
   <section class="hw-panel hw-caches" data-testid="caches"><h2>KV caches <small></small>
-    <span class="hw-keys"><i class="hw-key hw-key-used"></i>running<i class="hw-key hw-key-pinned"></i>idle pinned<i class="hw-key hw-key-free"></i>free or other cached</span></h2>
+    <span class="hw-keys"><i class="hw-key hw-key-used"></i>running<i class="hw-key hw-key-pinned"></i>idle pinned<i class="hw-key hw-key-free"></i>free or other cached</span>${BUTTON}</h2>
     <svg class="hw-defs" aria-hidden="true"><defs><pattern id="hw-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5"/><line y2="5"/></pattern></defs></svg>
     <div class="hw-multiples"></div></section>`;
+const NEAR_PX = 6; // a mark this close to the pointer is named
+const COLUMNS = [{ column: "kv_used_fraction", unit: "% running", scale: 100 }, { column: "kv_pinned_fraction", unit: "% idle pinned", scale: 100 }];
 const CELL = `<p><b></b><em></em></p><svg><path class="hw-pinned"/><path class="hw-used"/><path class="hw-marks"/><path class="hw-limit"/><path class="hw-at"/></svg>`;
 
 export class Multiples {
@@ -18,6 +24,7 @@ export class Multiples {
     this.grid = root.querySelector(".hw-multiples");
     this.sub = root.querySelector("small");
     this.cells = [];
+    offer(root.querySelector(".hw-panel"), { csv: () => this.csv(), png: () => this.png() });
     this.at = null; // row under the pointer, null: the newest
     this.grid.addEventListener("pointermove", (event) => this.point(event));
     this.grid.addEventListener("pointerleave", () => this.leave());
@@ -50,11 +57,26 @@ export class Multiples {
     this.grid.replaceChildren(...this.cells);
   }
 
+  /** Running and pinned share of each cache, a column each. */
+  csv() {
+    const { feed } = this;
+    const last = feed.at[feed.at.length - 1];
+    const range = [axisTime(last - feed.window), axisTime(last)];
+    const [used, pinned] = COLUMNS.map((chart) => chartTable(feed, chart, seriesOf(feed).single, range, isoTime));
+    return csv([...used[0], ...pinned[0].slice(1)], used[1].map((row, k) => [...row, ...pinned[1][k].slice(1)]));
+  }
+
+  png() {
+    const cells = this.cells.map((cell) => ({ name: cell.querySelector("b").textContent, figure: cell.querySelector("em").textContent, svg: cell.lastElementChild }));
+    return pngOfCells(this.grid, cells, `KV caches, ${this.sub.textContent}`);
+  }
+
   draw() {
     const { feed } = this;
     const minutes = number(feed.window / 60);
-    const when = this.at === null ? "" : ` at ${clock(feed.at[this.at])}`;
-    this.sub.textContent = `% of each cache${when || `, last ${minutes} min`}, dashed ${100 * feed.static.limits.kv_red} %`;
+    const when = this.at === null ? "" : ` at ${clock(feed.at[this.at])}${this.named()}`;
+    const whose = feed.static.groups ? "% of the fullest cache of each GPU type" : "% of each cache";
+    this.sub.textContent = `${whose}${when || `, last ${minutes} min`}, dashed ${100 * feed.static.limits.kv_red} %`;
     const plot = this.cells[0].lastElementChild;
     const size = [plot.clientWidth, plot.clientHeight];
     if (!size[0]) return;
@@ -87,6 +109,15 @@ export class Multiples {
     set(head.lastElementChild, used[k] === null || used[k] === undefined ? "–" : `${sign}${percent(used[k])} + ${percent(pinned[k] ?? 0)} %`);
     cell.title = `${fixed.name[i]}: ${percent(used[k] ?? 0)} % running, ${percent(pinned[k] ?? 0)} % idle pinned`;
     cell.setAttribute("aria-label", cell.title);
+  }
+
+  /** What was done where the pointer is. */
+  named() {
+    const { feed } = this;
+    const near = (NEAR_PX / this.cells[0].lastElementChild.clientWidth) * feed.window;
+    const marks = feed.marks.filter((m) => Math.abs(m[1] - feed.at[this.at]) <= near).map((m) => m[3]);
+    if (!marks.length) return "";
+    return `: ${marks.slice(0, 2).join(", ")}${marks.length > 2 ? ` +${marks.length - 2}` : ""}`;
   }
 
   point(event) {

@@ -15,7 +15,7 @@ export const CHARTS = [
   },
   {
     key: "kv", title: "KV occupancy", column: "kv_used_fraction", stacked: false, unit: "%", scale: 100,
-    sub: (feed) => `% of each KV cache, amber from ${100 * feed.static.limits.kv_amber}, red from ${100 * feed.static.limits.kv_red}`,
+    sub: (feed) => `% of each KV cache${feed.static.groups ? ", highest of each GPU type" : ""}, amber from ${100 * feed.static.limits.kv_amber}, red from ${100 * feed.static.limits.kv_red}`,
     lines: () => [],
   },
   {
@@ -32,7 +32,8 @@ export const WATTS = [
   },
 ];
 
-const stacking = (feed) => (isLarge(feed) ? "stacked by GPU type" : "stacked by instance");
+const stacking = (feed) => (isLarge(feed) || feed.static.groups ? "stacked by GPU type" : "stacked by instance");
+/** A fleet sent by GPU type (static.groups) has few series, however large it is. */
 export const isLarge = (feed) => feed.static.instances.name.length > SINGLE_UP_TO;
 
 /** {single, grouped}: a series an instance, equal GPU types side by side, and what the areas stack. */
@@ -47,10 +48,14 @@ export function seriesOf(feed) {
 
 /** Value of a series at row `k`: the sum of its members where stacked, else the highest; null in a hole. */
 export function valueAt(feed, chart, series, k) {
-  const values = series.members.map((i) => feed.instances[chart.column][i][k]).filter((v) => v !== null && v !== undefined);
-  if (!values.length) return null;
-  const value = chart.stacked ? values.reduce((a, b) => a + b, 0) : Math.max(...values);
-  return value * (chart.scale ?? 1);
+  const columns = feed.instances[chart.column];
+  let value = null;
+  for (const i of series.members) {
+    const one = columns[i][k];
+    if (one === null || one === undefined) continue;
+    value = value === null ? one : chart.stacked ? value + one : Math.max(value, one);
+  }
+  return value === null ? null : value * (chart.scale ?? 1);
 }
 
 /** Step of an axis with four steps from 0 to above `high`: 1, 2, 2.5 or 5 times a power of ten. */
@@ -60,3 +65,14 @@ export function axisStep(high, whole) {
   const factors = whole && decade < 10 ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
   return decade * factors.find((f) => f * decade >= least - 1e-12);
 }
+
+/** A chart's drawn series from `from` to `to` (ms) as heads and rows for a CSV. */
+export function chartTable(feed, chart, series, [from, to], time) {
+  const unit = chart.unit;
+  const heads = ["time (UTC)", ...series.map((s) => `${s.label} (${unit})`), ...(chart.limit ? [`limit (${unit})`] : [])];
+  const seen = feed.at.map((_, k) => k).filter((k) => feed.at[k] * 1000 >= from && feed.at[k] * 1000 <= to);
+  const rows = seen.map((k) => [time(feed.at[k]), ...series.map((s) => exact(valueAt(feed, chart, s, k))), ...(chart.limit ? [feed.fleet[chart.limit][k]] : [])]);
+  return [heads, rows];
+}
+
+const exact = (value) => (value === null ? null : Number(value.toPrecision(8)));
