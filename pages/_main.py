@@ -1,5 +1,6 @@
 """Entry of every session: page settings, style and the navigation on top."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import streamlit as st
@@ -37,5 +38,7 @@ pages = [st.Page(HERE / f"{name}.py", title=title, default=name == "fleet") for 
 current = st.navigation(pages, position="top")
 with st.container(key="phone-nav", horizontal=True, gap="small"):  # where the line on top has no room (page.css)
     for page in pages:
-        st.page_link(page)
+        is_here = page.url_path == current.url_path
+        with st.container(key="phone-here", width="content") if is_here else nullcontext():
+            st.page_link(page)
 current.run()

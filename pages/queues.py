@@ -6,6 +6,7 @@ import streamlit as st
 
 from control.present import queues
 from pages._ui import filters, frame, tables
+from storage import finders
 
 FIELDS = ("instance", "tenant", "stage")
 
@@ -55,6 +56,7 @@ def calls(wanted: queues.Filter) -> None:
 if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):
     if seen[1].workflow is not None:
         st.switch_page("workflows.py", query_params={"workflow": str(seen[1].workflow)})
+    filters.known("tenant", frame.read(finders.workflow_values)["tenant"])  # a colour stays whoever waits just now
     wanted = queues.Filter(*filters.chosen(FIELDS, choices(frame.detail())))
     totals(wanted)
     with st.container(key="split-queues"):

@@ -31,11 +31,10 @@ def predictions() -> None:
 if opened := frame.opened("servers", "Servers", "Is every real server well, and does the model of it hold?"):
     snapshot = opened[0]
     if not servers.real(snapshot):
-        st.html(
-            tables.note(
-                "Every instance of this fleet is simulated. docs/connect.md says how to connect real servers.", "empty"
-            )
-        )
+        with frame.panel("unconnected", "No real servers"):
+            st.html(tables.note(servers.NONE, "empty"))
+            st.code(servers.CONNECT, language=None, wrap_lines=True)
+            st.html(tables.note(servers.GUIDE))
     else:
         st.html(tables.note(f"Requests come in at {snapshot['gateway_url']}/v1, as OpenAI's clients send them."))
         totals()

@@ -7,7 +7,7 @@ import numpy as np
 from control.engine.state import Live
 from control.model.fleet import InstanceSpec, profile_of
 from control.model.power import cap_bounds
-from control.policy.codes import DECODING, IDLE
+from control.policy.codes import DECODING, IDLE, INSTANCE_STATES
 from control.policy.tables import Floats, Table
 
 Row = dict[str, Any]
@@ -62,6 +62,7 @@ def meter(live: Live, i: int, view: Any, spent_j: Floats) -> Row:
     return {
         "instance": spec.name,
         "role": spec.role,
+        "state": INSTANCE_STATES[int(row["state"])],
         "gpu": spec.gpu,
         "model": spec.model,
         "gpus": spec.gpus,
@@ -80,14 +81,14 @@ def meter(live: Live, i: int, view: Any, spent_j: Floats) -> Row:
 
 
 def tier(role: str, rows: list[Row]) -> Row:
-    """The instances of one role together."""
+    """The instances of one role together; one that is down may draw nothing."""
     joules = sum(row[name] for row in rows for name in SHARES)
     tokens = sum(row["tokens"] for row in rows)
     return {
         "role": role,
         "instances": len(rows),
         "power_w": sum(row["power_w"] for row in rows),
-        "limit_w": sum(row["gpus"] * (row["cap_w"] or row["tdp_w"]) for row in rows),
+        "limit_w": sum(row["gpus"] * (row["cap_w"] or row["tdp_w"]) for row in rows if row["state"] != "down"),
         "caps_w": sorted({row["cap_w"] for row in rows if row["cap_w"] is not None}),
         "uncapped": sum(row["cap_w"] is None for row in rows),
         **{name: sum(row[name] for row in rows) for name in SHARES},

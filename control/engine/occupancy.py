@@ -6,7 +6,7 @@ import numpy as np
 
 from control.engine.conversations import Talks
 from control.engine.state import Live
-from control.policy.codes import CALL_STATES, COLLOCATED, PREFILL_ROLE, ROLES, UP
+from control.policy.codes import CALL_STATES, COLLOCATED, INSTANCE_STATES, PREFILL_ROLE, ROLES, UP
 from control.policy.tables import Ints, Table
 from control.twin.world import World
 
@@ -52,6 +52,7 @@ def cache(live: Live, i: int, view: Any, pinned: int, mean_tokens: float | None)
     return {
         "instance": spec.name,
         "role": ROLES[int(row["role"])],
+        "state": INSTANCE_STATES[int(row["state"])],
         "capacity_tokens": int(row["blocks"]) * size,
         "running_tokens": int(view["used_blocks"]) * size,
         "pinned_tokens": pinned * size,

@@ -103,7 +103,7 @@ def fleet_row(live: Live, instances: list[Row], views: Table) -> Row:
         "tokens_per_s": rolling.tokens_per_s(),
         "tokens_per_joule": rolling.tokens_per_joule(),
         "power_w": sum(row["power_w"] for row in instances),
-        "power_limit_w": sum(row["power_limit_w"] for row in instances),
+        "power_limit_w": sum(row["power_limit_w"] for row in instances if row["state"] != "down"),
         "power_cap_w": None if any(cap is None for cap in caps) else sum(caps),
         "completed": rolling.completed,
         "failed": rolling.failed,

@@ -39,6 +39,8 @@ ENDED = ("completed", "done")
 #: Calls of a figure at most: more rows than that are thinner than a line of text.
 MOST_CALLS = 80
 ROW_PX, FRAME_PX = 22, 54
+#: Numbers of calls that one workflow has.
+CALLS_OF_ONE = 100_000
 
 
 def figure(
@@ -83,7 +85,12 @@ def legend(timeline: Sequence[Mapping[str, Any]]) -> list[str]:
 def _label(call: Mapping[str, Any]) -> str:
     sign = "◆ " if call["critical"] else ""
     fate = "" if call["state"] in ENDED else f" ({call['state']})"
-    return f"{sign}{call['stage']}{fate} {call['call']}".rstrip()
+    return f"{sign}{call['stage']}{fate} {_own(call)}".rstrip()
+
+
+def _own(call: Mapping[str, Any]) -> str:
+    """A call's number within its workflow: the last digits of its whole one (twin/pack.py), which the hint shows."""
+    return str(call["call"] % CALLS_OF_ONE) if isinstance(call["call"], int) else str(call["call"])
 
 
 def _start(call: Mapping[str, Any], phase: str) -> float:
@@ -175,7 +182,7 @@ def _layout(labels: list[str], marks: Sequence[tuple[str, float, str]], end: flo
     return {
         "barmode": "overlay",
         "bargap": 0.3,
-        "margin": {"l": 150, "r": 64, "t": 24, "b": 26},
+        "margin": {"l": 164, "r": 64, "t": 24, "b": 26},
         "showlegend": False,
         "xaxis": {"range": [0, end], "ticksuffix": " s", "showgrid": True},
         "yaxis": {

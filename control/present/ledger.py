@@ -7,7 +7,7 @@ causes of one workflow sum to its elapsed time less its plan.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from control.present.cells import Cell, Table, count, duration, signed, tidy, workflow
+from control.present.cells import Cell, Table, count, duration, filtered, signed, tidy, workflow
 from control.present.units import NOTHING, number, seconds
 
 #: Causes in words.
@@ -73,7 +73,7 @@ def strips(causes: Sequence[str], groups: Mapping[str, Sequence[float]], name: s
     """Seconds by cause for each tenant, stage or instance; the ground shows the size within the table."""
     widest = max((abs(s) for spent in groups.values() for s in spent), default=0.0) or 1.0
     heads = [Cell(name, hint=hint), *(Cell(SHORT.get(c, c), "num", hint=CAUSES.get(c, c)) for c in causes)]
-    rows = [[Cell(str(g)), *(_heat(s, widest) for s in spent), _sum(spent)] for g, spent in groups.items()]
+    rows = [[_group(name, str(g)), *(_heat(s, widest) for s in spent), _sum(spent)] for g, spent in groups.items()]
     return Table([*heads, Cell("sum", "num")], rows)
 
 
@@ -162,6 +162,12 @@ def _mean(spent: float, workflows: int | None, kind: str) -> list[Cell]:
     if workflows is None:
         return []
     return [Cell(signed(spent / workflows) if workflows else NOTHING, kind)]
+
+
+def _group(name: str, group: str) -> Cell:
+    """A tenant, stage or instance as a link to its workflows or its queue."""
+    page, field = ("queues" if name == "Instance" else "workflows"), name.lower()
+    return Cell(group, page=filtered(page, field, group))
 
 
 def _heat(spent: float, widest: float) -> Cell:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from control.present.cells import Cell, Table, amount, conversation, count, measured, percent, share
+from control.present.cells import Cell, Table, amount, conversation, count, instance, measured, percent, share
 from control.present.conversations import state
 from control.present.groups import most, short_of
 from control.present.live import Limits
@@ -74,7 +74,7 @@ def _instance(row: Mapping[str, Any]) -> list[Cell]:
     sign = "✕ " if used >= limits.kv_red else "▲ " if used >= limits.kv_amber else ""
     kind = {"✕ ": "num late", "▲ ": "num amber"}.get(sign, "num")
     return [
-        Cell(str(row["instance"]), "id"),
+        instance(row),
         Cell(str(row["role"])),
         amount(whole, "tok"),
         Cell(sign + percent(used), kind),

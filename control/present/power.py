@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from control.present.caps import cap_words
-from control.present.cells import Cell, Table, amount, measured, percent, share
+from control.present.cells import Cell, Table, amount, instance, measured, percent, share
 from control.present.groups import most, short_of
 from control.present.units import number, seconds
 
@@ -54,10 +54,12 @@ def left_out(shown: Row) -> str:
 
 def _tier(tier: Row, rows: Sequence[Row]) -> list[Cell]:
     joules = [tier[f"{name}_j"] for name in SHARES]
-    gpus = sum(row["gpus"] for row in rows if row["role"] == tier["role"])
+    mine = [row for row in rows if row["role"] == tier["role"]]
+    gpus = sum(row["gpus"] for row in mine)
+    drawing = sum(row["gpus"] for row in mine if row.get("state") != "down")
     return [
         Cell(str(tier["role"])),
-        Cell(number(gpus), "num"),
+        Cell(number(gpus) if drawing == gpus else f"{number(drawing)} of {number(gpus)} up", "num"),
         amount(tier["power_w"], "W"),
         amount(tier["limit_w"], "W"),
         Cell(_caps(tier)),
@@ -79,7 +81,7 @@ def _instance(row: Row) -> list[Cell]:
     joules = [row[f"{name}_j"] for name in SHARES]
     name = row["gpu"] if row["gpus"] == 1 else f"{row['gpus']} × {row['gpu']}"
     return [
-        Cell(str(row["instance"]), "id"),
+        instance(row),
         Cell(str(row["role"])),
         Cell(name),
         amount(row["power_w"], "W"),

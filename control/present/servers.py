@@ -12,6 +12,11 @@ METRICS_AMBER_S = 5.0  # age of the last scrape from which it is no longer trust
 HEALTH = {"ready": ("● ready", ""), "starting": ("○ not ready", "amber"), "sick": ("▲ taken out", "late")}
 FRESH = {"live": "", "stale": "amber", "missing": "amber"}
 
+#: While every instance is simulated: why the page is empty, the command that changes it, where more is told.
+NONE = "Every instance of this fleet is simulated, so there is no server to watch. Give one a url in a fleet file:"
+CONNECT = "headway up --fleet fleet.toml --gateway-port 8080"
+GUIDE = "docs/connect.md shows such a file and what each key means."
+
 
 def real(snapshot: Row) -> list[Row]:
     """The instances that are real servers and have been looked at."""

@@ -27,7 +27,7 @@ def engine(snapshot: Row, holder: Row | None, when: Callable[[float], str]) -> T
         ("Version", str(process["version"]), ""),
         ("Started", when(process["started_at"]), ""),
         ("State", str(process["state"]), ""),
-        ("Tick", measured(snapshot.get("tick_ms"), "ms"), ""),
+        ("Tick", _tick(snapshot.get("tick_ms")), ""),
         ("Scenario", str(snapshot.get("scenario") or NOTHING), RESTART),
         ("Fleet", str(snapshot.get("fleet_name") or NOTHING), RESTART),
         ("Seed", str(snapshot.get("seed")), RESTART),
@@ -177,3 +177,8 @@ def range_words(range_s: int) -> str:
 
 def _share(value: float) -> str:
     return quantity(value, "%")
+
+
+def _tick(tick_ms: float | None) -> str:
+    """How long the last tick took; s where it fell behind."""
+    return NOTHING if tick_ms is None else seconds(float(f"{tick_ms / 1e3:.3g}"))

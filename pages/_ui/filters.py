@@ -13,10 +13,10 @@ Choices = Callable[[str], Sequence[str]]
 
 
 def known(field: str, fresh: Sequence[str]) -> list[str]:
-    """All values of a filter that this session has seen, those of `fresh` included."""
+    """All values of a filter that this session has seen in order of name, those of `fresh` included."""
     seen: list[str] = st.session_state.setdefault(f"known_{field}", [ALL])
     asked = st.query_params.get(field, ALL)
-    values = [*seen, *(v for v in dict.fromkeys([*fresh, asked]) if v not in seen)]
+    values = [ALL, *sorted({*seen, *fresh, asked} - {ALL})]
     st.session_state[f"known_{field}"] = values
     return values
 

@@ -55,9 +55,9 @@ def progress(share: float | None) -> str:
     """A thin bar: `share` done in [0, 1]; None moves without an end in sight."""
     kind = "" if share is not None else " endless"
     width = 100 if share is None else round(100 * share)
-    return (
-        f'<div class="progress{kind}" role="progressbar" aria-valuenow="{width}"><i style="width:{width}%"></i></div>'
-    )
+    now = "" if share is None else f' aria-valuenow="{width}"'
+    bar = f'<i style="width:{width}%"></i>'
+    return f'<div class="progress{kind}" role="progressbar" aria-label="Progress"{now}>{bar}</div>'
 
 
 def note(text: str, kind: str = "") -> str:
@@ -111,6 +111,8 @@ def _inside(cell: Cell) -> str:
         return f'<a href="tuning?run={cell.run}">{escape(cell.text)}</a>'
     if cell.fork is not None:
         return f'<a href="whatif?fork={cell.fork}">{escape(cell.text)}</a>'
+    if cell.page:
+        return f'<a href="{escape(cell.page)}">{escape(cell.text)}</a>'
     if cell.bar is None:
         return escape(cell.text)
     side = "over" if cell.bar > 0 else "under"

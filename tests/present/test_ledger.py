@@ -15,7 +15,7 @@ def texts(row: Any) -> list[str]:
 def test_causes_show_their_total_and_the_mean_of_a_workflow() -> None:
     rows = ledger.by_cause(details.CAUSES, details.ledger()["fleet"], 100).rows
     assert texts(rows[0]) == ["Queue, own tenant", "", "+310 s", "+3.10 s"]
-    assert texts(rows[3])[2:] == ["−96.5 s", "−965 ms"]
+    assert texts(rows[3])[2:] == ["−96.5 s", "−0.965 s"]
     assert texts(rows[-1]) == ["Sum", "", "+382 s", "+3.82 s"]
 
 

@@ -54,7 +54,7 @@ function coloured(value, theme) {
 function dressed(layout, theme, width, height) {
   const axis = { gridcolor: theme.grid, linecolor: theme.grid, zeroline: false, fixedrange: true, automargin: false, tickfont: { size: 11, color: theme.muted } };
   const narrow = width < 520;
-  const margin = { ...layout.margin, l: Math.min(layout.margin.l, narrow ? 112 : Infinity) };
+  const margin = { ...layout.margin, l: Math.min(layout.margin.l, narrow ? 138 : Infinity) };
   const titled = (own) => ({ ...axis, ...own, title: own.title && { ...own.title, standoff: 6, font: { size: 11, color: theme.muted } } });
   const annotations = (layout.annotations ?? []).map((a) => ({ ...a, font: { size: 11, color: theme.muted, ...a.font } }));
   return {

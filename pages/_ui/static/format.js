@@ -15,14 +15,14 @@ export function number(value, digits = 3) {
   }));
 }
 
-/** An axis tick: short enough for the margin, with an SI prefix from 10,000 and below 0.01. */
+/** An axis tick: short enough for the margin, with an SI prefix from 10,000; no "m" below 0.01, which reads as minutes. */
 export function compact(value) {
   const size = Math.abs(value);
   if (size >= 10000) {
     const [step, prefix] = STEPS.find(([s]) => size >= s);
     return number(value / step) + prefix;
   }
-  if (size && size < 0.01) return `${number(value * 1e3)}m`;
+  if (size && size < 0.01) return minus(String(Number(value.toPrecision(2))));
   return number(value);
 }
 
