@@ -43,3 +43,5 @@ def show_dashboard(result: dict[str, Any]) -> None:
             verdict = "met" if target["met"] else "missed"
             where = f"{run['page']} x {run['sessions']}"
             click.echo(f"{where}, {target['name']}: {number(target['value'])}, {limit}: {verdict}")
+    for name, reason in result["skipped"].items():
+        click.echo(f"{name} was left out: {reason}")

@@ -122,6 +122,7 @@ def test_sections_of_other_commands_stay(tmp_path: Path) -> None:
     once = page.read_text()
     assert f"{OTHER_BEGIN}\ngateway\n{OTHER_END}" in once
     assert once.count(BEGIN) == once.count(END) == 1
+    assert "fleet x 99 was left out: Timeout" in once
     rewrite(page, RESULT)
     assert page.read_text() == once
 
@@ -156,5 +157,6 @@ RESULT = {
         "load_average_before": 0.1,
         "load_average_after": 0.2,
     },
+    "skipped": {"fleet x 99": "Timeout"},
     "runs": [RUN | {"targets": [{"name": "age_max_s", "at_most": True, "limit": 2.5, "value": 3.0, "met": False}]}],
 }

@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,20 +84,31 @@ def measure_dashboard(asked: Asked, say: Say) -> Row:
         say("starting an engine and a dashboard")
         with scratch(folder, [f"--fleet={fleet}"]) as running:
             quiet = cpu_share(running, time.sleep, QUIET_S)[0]
-            runs = []
-            for page in asked.pages:
-                for count in asked.sessions:
-                    say(f"{page}, sessions: {count}, load average {os.getloadavg()[0]:.1f}")
-                    runs.append(one_run(chromium, running, page, count, asked.seconds))
+            runs, skipped = all_runs(chromium, running, asked, say)
     return {
         "command": command(asked),
         "instances": asked.instances,
         "seconds": asked.seconds,
         "cpu_share_without_sessions": quiet,
         "runs": runs,
+        "skipped": skipped,
         "machine": machine() | {"load_average_before": load, "load_average_after": os.getloadavg()[0]},
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
+
+
+def all_runs(chromium: "Browser", running: Scratch, asked: Asked, say: Say) -> tuple[list[Row], dict[str, str]]:
+    """Every page under every number of sessions; those that did not come to an end, and why."""
+    from playwright.sync_api import Error
+
+    runs, skipped = [], {}
+    for page, count in product(asked.pages, asked.sessions):
+        say(f"{page}, sessions: {count}, load average {os.getloadavg()[0]:.1f}")
+        try:
+            runs.append(one_run(chromium, running, page, count, asked.seconds))
+        except Error as error:
+            skipped[f"{page} x {count}"] = error.message.splitlines()[0]
+    return runs, skipped
 
 
 def one_run(chromium: "Browser", running: Scratch, page: str, count: int, seconds: float) -> Row:

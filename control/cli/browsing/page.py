@@ -78,6 +78,7 @@ def verdicts(result: dict[str, Any]) -> str:
             lines.append(
                 f"- {run['page']} x {run['sessions']}, {target['name']} {limit}: {target['value']:,.3g}, {verdict}"
             )
+    lines += [f"- {name} was left out: {reason}" for name, reason in result["skipped"].items()]
     return "\n".join(lines)
 
 

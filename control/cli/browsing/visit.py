@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SIZE = (1440, 900)
-PATIENCE_MS = 120_000
+PATIENCE_MS = 240_000
 LIVE_PATH = "/api/live"
 TEXT_FRAME = 1  # opcode of a text frame (RFC 6455); others come as base64
 #: Runs before the page does. Times count from the navigation; shifts within 500 ms of an input do not count, as in CLS.
@@ -78,8 +78,8 @@ class Visit:
         self.page.goto(self.url, wait_until="commit", timeout=PATIENCE_MS)
 
     def await_live(self) -> None:
-        """Wait until the badge says live."""
-        self.page.wait_for_selector('.hw-badge[data-kind="live"]', timeout=PATIENCE_MS)
+        """Wait until the badge has said live."""
+        self.page.wait_for_function("window.headwaySeen.live_s !== null", timeout=PATIENCE_MS)
 
     def zoom(self) -> None:
         """Drag over a part of the first chart, where the page has charts that zoom."""
