@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from control.errors import InputError
+from control.gateway.speed.processes import MeasureError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -45,6 +46,7 @@ def browser() -> Iterator["Browser"]:
 
     Raises:
         InputError: playwright or a browser is missing, or the program does not start.
+        MeasureError: what the block waits for in a page does not come.
     """
     try:
         from playwright.sync_api import Error, sync_playwright
@@ -56,5 +58,9 @@ def browser() -> Iterator["Browser"]:
             started = driver.chromium.launch(executable_path=path, args=list(FLAGS))
         except Error as error:
             raise InputError(f"{path} does not start as a browser: {error.message.splitlines()[0]}") from error
-        yield started
-        started.close()
+        try:
+            yield started
+        except Error as error:
+            raise MeasureError(f"the browser did not get there: {' '.join(error.message.split())}") from error
+        finally:
+            started.close()

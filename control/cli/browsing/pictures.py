@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from control.cli.browsing.chromium import browser
 from control.cli.browsing.scratch import Scratch, scratch, wait_until
-from control.cli.browsing.visit import PATIENCE_MS, SIZE
+from control.cli.browsing.visit import SIZE
 from storage import commands, finders, readers, runs
 from storage.open import Store, open_store
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 PHONE = (390, 844)
-OLD_S = 900.0  # simulated age of the fleet in the pictures, s
-SPEED = 20.0  # until then
+PATIENCE_MS = 90_000
+OLD_S = 1200.0  # simulated age of the fleet in the pictures, s
+SPEED = 8.0  # of the clock
 SETTLE_MS = 2500.0  # after the last wait: fragments and figures are drawn
 COLOURS = 192  # of a picture's palette
 AUTHOR = "pictures"
@@ -46,7 +47,14 @@ def look(page: "Page") -> None:
 
 def await_charts(page: "Page") -> None:
     """Wait until the charts are drawn."""
-    page.wait_for_selector(".js-plotly-plot .plot", timeout=PATIENCE_MS)
+    page.wait_for_selector(".js-plotly-plot .trace", state="attached")
+
+
+def hide_story(page: "Page") -> None:
+    """Take the line of the story off the foot of the page."""
+    hide = page.get_by_role("button", name="Hide", exact=True)
+    if hide.count():
+        hide.click()
 
 
 def latest_of_all(store: Store) -> str:
@@ -70,13 +78,13 @@ def fork_with_more(page: "Page") -> None:
     deeds.get_by_role("button", name="fail", exact=True).click()
     page.wait_for_timeout(SETTLE_MS)
     form.get_by_role("button", name="Fork now").click()
-    page.wait_for_selector(".st-key-panel-settings", timeout=PATIENCE_MS)
-    page.wait_for_selector(".st-key-panel-forecast .progress.idle", timeout=PATIENCE_MS)
+    page.wait_for_selector(".st-key-panel-settings")
+    page.wait_for_selector(".st-key-panel-forecast .progress.idle", state="attached")
     await_charts(page)
 
 
 SHOTS = (
-    Shot("fleet-dark", at(""), await_charts, scheme="dark"),
+    Shot("fleet-dark", at("?window=60"), await_charts, scheme="dark"),
     Shot("fleet-phone", at(""), await_charts, size=PHONE),
     Shot("workflow", latest_of_all, await_charts),
     Shot("debt", at("debt"), look),
@@ -105,11 +113,10 @@ def take_pictures(names: Sequence[str], seed: int, folder: Path, work: Path, say
 
 
 def grow_old(running: Scratch, store: Store, say: Say) -> None:
-    """Let the fleet run to OLD_S, tune once, and go on at the pace of the clock."""
+    """Let the fleet run to OLD_S, and tune once."""
     say(f"waiting for {OLD_S:.0f} s of simulated time")
     wait_until(lambda: sim_s(store) > OLD_S, "simulated time", running.engine)
     commands.submit(store, "tune", {}, AUTHOR)
-    commands.submit(store, "speed", {"speed": 1.0}, AUTHOR)
     wait_until(lambda: runs.recent(store, 1, kind="tune"), "tuning run", running.engine)
 
 
@@ -128,8 +135,9 @@ def take(chromium: "Browser", running: Scratch, store: Store, shot: Shot, folder
     try:
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
-        page.goto(f"{running.url}/{shot.path(store)}", wait_until="commit", timeout=PATIENCE_MS)
-        page.wait_for_selector('.hw-badge[data-kind="live"]', timeout=PATIENCE_MS)
+        page.goto(f"{running.url}/{shot.path(store)}", wait_until="commit")
+        page.wait_for_selector('.hw-badge[data-kind="live"]')
+        hide_story(page)
         shot.act(page)
         page.mouse.move(0, 0)
         page.wait_for_timeout(SETTLE_MS)
