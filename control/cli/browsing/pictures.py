@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from control.cli.browsing.chromium import browser
 from control.cli.browsing.scratch import Scratch, scratch, wait_until
@@ -33,7 +33,7 @@ class Shot(NamedTuple):
     path: Callable[[Store], str]  # of the page, with its query
     act: Callable[["Page"], None]  # what is done there before
     size: tuple[int, int] = SIZE
-    scheme: str = "light"
+    scheme: Literal["light", "dark"] = "light"
 
 
 def at(path: str) -> Callable[[Store], str]:
@@ -130,8 +130,7 @@ def take(chromium: "Browser", running: Scratch, store: Store, shot: Shot, folder
     """Open the page, do what is to be done there, write the picture."""
     say(shot.name)
     width, height = shot.size
-    scheme = "dark" if shot.scheme == "dark" else "light"
-    context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=shot.scheme)
     try:
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
