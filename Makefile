@@ -7,7 +7,7 @@ DEMO   ?= demo-mixed
 # A worker a core, four at most; tests/support/shares.py says which tests stay together.
 WORKERS ?= -n auto --maxprocesses=4 --dist loadscope --no-loadscope-reorder
 
-.PHONY: run test setup lint warm test-e2e test-slow test-vllm test-postgres bench clean
+.PHONY: run test setup lint warm test-e2e test-slow test-vllm test-postgres bench screenshots clean
 
 run: setup
 	@$(BIN)/headway up --demo $(DEMO)
@@ -74,6 +74,10 @@ bench: setup
 	@$(BIN)/headway bench twin --json
 	@$(BIN)/headway bench tune --json
 	@$(BIN)/headway bench gateway --json
+
+# The pictures of README.md and docs/, from a Headway on a store of its own; needs chromium.
+screenshots: $(VENV)/.ready-dev warm
+	@$(BIN)/headway screenshots
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from control.cli.bench_dashboard import bench_dashboard
 from control.cli.bench_gateway import bench_gateway
 from control.cli.options import answer, as_json, number, print_table, say_if_cold
 
@@ -13,6 +14,7 @@ def bench() -> None:
     """Measure how fast Headway is."""
 
 
+bench.add_command(bench_dashboard)
 bench.add_command(bench_gateway)
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "agent": ("control.cli.agent", "agent"),
     "reproduce": ("control.cli.reproduce", "reproduce"),
     "bench": ("control.cli.bench", "bench"),
+    "screenshots": ("control.cli.screenshots", "screenshots"),
     "mock-vllm": ("control.cli.mock", "mock_vllm"),
     "accuracy": ("control.cli.accuracy", "accuracy"),
     "calibrate": ("control.cli.calibrate", "calibrate"),

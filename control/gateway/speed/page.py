@@ -78,9 +78,14 @@ def verdicts(result: dict[str, Any]) -> str:
 
 def rewrite(path: Path, result: dict[str, Any]) -> None:
     """Put the section into the page in place of the one before; a new page where there is none."""
-    text = path.read_text(encoding="utf-8") if path.exists() else HEAD + f"{BEGIN}\n{END}\n"
-    before, begun, rest = text.partition(BEGIN)
-    _, ended, after = rest.partition(END)
+    put_section(path, BEGIN, END, section(result))
+
+
+def put_section(path: Path, begin: str, end: str, text: str) -> None:
+    """Put `text` in place of what lies between the lines `begin` and `end`, at the end of the page where neither is."""
+    page = path.read_text(encoding="utf-8") if path.exists() else HEAD + f"{begin}\n{end}\n"
+    before, begun, rest = page.partition(begin)
+    _, ended, after = rest.partition(end)
     if not begun or not ended:
-        before, after = text.rstrip() + "\n\n", "\n"
-    path.write_text(before + section(result) + after, encoding="utf-8")
+        before, after = page.rstrip() + "\n\n", "\n"
+    path.write_text(before + text + after, encoding="utf-8")

@@ -1,0 +1,148 @@
+"""One session: a page that is open, and what it receives, shows and keeps."""
+
+import base64
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+SIZE = (1440, 900)
+PATIENCE_MS = 240_000
+LIVE_PATH = "/api/live"
+TEXT_FRAME = 1  # opcode of a text frame (RFC 6455); others come as base64
+#: Runs before the page does. Times count from the navigation; shifts within 500 ms of an input do not count, as in CLS.
+WATCH = """
+(() => {
+  const seen = window.headwaySeen = { shift: 0, moved: [], live_s: null, chart_s: null, nodes: [], range: null };
+  const name = (node) => (node?.closest?.("[class]") ?? node?.parentElement)?.className?.toString().slice(0, 60);
+  const note = (list) => list.getEntries().filter((entry) => !entry.hadRecentInput).forEach((entry) => {
+    seen.shift += entry.value;
+    seen.moved.push(...entry.sources.map((source) => name(source.node) ?? "gone"));
+  });
+  new PerformanceObserver(note).observe({ type: "layout-shift", buffered: true });
+  const look = () => {
+    const now = performance.now() / 1000;
+    if (document.querySelector('.hw-badge[data-kind="live"]')) seen.live_s ??= now;
+    if (document.querySelector(".js-plotly-plot :is(.trace, .hm)")) seen.chart_s ??= now;
+    if (seen.live_s === null || (seen.chart_s === null && now < 60)) requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})();
+"""
+MARK = """() => {
+  const seen = window.headwaySeen;
+  seen.nodes = [...document.querySelectorAll(".js-plotly-plot")];
+  seen.range = String(seen.nodes[0]?._fullLayout.xaxis.range);
+  seen.before = seen.shift;
+  seen.moved = [];
+}"""
+LOOK = """() => {
+  const { shift, moved, before, live_s, chart_s, nodes, range } = window.headwaySeen;
+  const same = nodes.every((node) => node.isConnected);
+  return {
+    live_s, chart_s, layout_shift: shift - before, layout_shift_loading: before, moved: [...new Set(moved)],
+    nodes: nodes.length, nodes_kept: same,
+    range_kept: same && String(nodes[0]?._fullLayout.xaxis.range) === range,
+  };
+}"""
+
+
+@dataclass
+class Traffic:
+    """What came over the network since the last look."""
+
+    frames_bytes: int = 0
+    answers: list[tuple[float, float, float]] = field(default_factory=list)  # when (s), bytes, age of the data (s)
+
+
+class Visit:
+    """A browser context with one page of the dashboard in it."""
+
+    def __init__(self, browser: "Browser", url: str) -> None:
+        self.url, self.traffic, self.is_zoomed = url, Traffic(), False
+        self.context = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]})
+        self.page = self.context.new_page()
+        self.page.add_init_script(WATCH)
+        self.ages: dict[str, float] = {}  # of answers whose body is still to come, by request
+        network = self.context.new_cdp_session(self.page)
+        network.on("Network.responseReceived", self._headers)
+        network.on("Network.loadingFinished", self._finished)
+        network.on("Network.webSocketFrameReceived", self._frame)
+        network.send("Network.enable")
+
+    def open(self) -> None:
+        """Begin to load the page."""
+        self.page.goto(self.url, wait_until="commit", timeout=PATIENCE_MS)
+
+    def await_live(self) -> None:
+        """Wait until the badge has said live."""
+        self.page.wait_for_function("window.headwaySeen.live_s !== null", timeout=PATIENCE_MS)
+
+    def zoom(self) -> None:
+        """Drag over a part of the first chart, where the page has charts that zoom."""
+        plot = self.page.locator(".hw-charts .nsewdrag").first
+        if not self.page.locator(".hw-charts").count():
+            return
+        plot.wait_for(timeout=PATIENCE_MS)
+        box = plot.bounding_box()
+        if box is None:
+            return
+        y = box["y"] + box["height"] / 2
+        self.page.mouse.move(box["x"] + 0.6 * box["width"], y)
+        self.page.mouse.down()
+        self.page.mouse.move(box["x"] + 0.9 * box["width"], y, steps=4)
+        self.page.mouse.up()
+        self.page.wait_for_selector(".hw-reset:not([hidden])", timeout=PATIENCE_MS)
+        self.is_zoomed = True
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self.traffic = Traffic()
+        self.page.evaluate(MARK)
+
+    def figures(self, seconds: float) -> dict[str, Any]:
+        """What was counted over `seconds` s since begin(); None where the page has no such thing."""
+        seen, traffic = self.page.evaluate(LOOK), self.traffic
+        bytes_in = traffic.frames_bytes + sum(size for _, size, _ in traffic.answers)
+        return {
+            "refreshes_per_s": len(traffic.answers) / seconds,
+            "bytes_per_refresh": bytes_in / max(1, len(traffic.answers)),
+            "age_max_s": max(ages_seen(traffic.answers), default=None),
+            "age_p50_s": median(age for *_, age in traffic.answers) if traffic.answers else None,
+            "layout_shift": seen["layout_shift"],
+            "layout_shift_loading": seen["layout_shift_loading"],
+            "moved": seen["moved"],
+            "first_live_s": seen["live_s"],
+            "first_chart_s": seen["chart_s"],
+            "nodes_kept": seen["nodes_kept"] if seen["nodes"] else None,
+            "zoom_kept": seen["range_kept"] if self.is_zoomed else None,
+        }
+
+    def close(self) -> None:
+        """Leave."""
+        self.context.close()
+
+    def _headers(self, event: dict[str, Any]) -> None:
+        if LIVE_PATH in event["response"]["url"]:
+            headers = {name.lower(): value for name, value in event["response"]["headers"].items()}
+            self.ages[event["requestId"]] = float(headers.get("x-data-age", "nan"))
+
+    def _finished(self, event: dict[str, Any]) -> None:
+        age_s = self.ages.pop(event["requestId"], None)
+        if age_s is not None:
+            self.traffic.answers.append((event["timestamp"], event["encodedDataLength"], age_s))
+
+    def _frame(self, event: dict[str, Any]) -> None:
+        frame = event["response"]
+        text = frame["payloadData"]
+        is_text = frame["opcode"] == TEXT_FRAME
+        self.traffic.frames_bytes += len(text.encode()) if is_text else len(base64.b64decode(text))
+
+
+def ages_seen(answers: list[tuple[float, float, float]]) -> list[float]:
+    """How old the data got before each next answer, s: its age at the answer, and the wait for the next."""
+    waits = [later - at for (at, *_), (later, *_) in pairwise(answers)]
+    return [age + wait for (*_, age), wait in zip(answers, [*waits, 0.0], strict=False)]
