@@ -8,7 +8,7 @@ from control.present.cells import Cell, Table, duration
 from control.present.changes import Change, Undo, of_command, of_event
 from control.present.marks import value_of
 from control.present.units import NOTHING, number, quantity
-from control.present.wording import retention_words
+from control.present.wording import asked, retention_words
 
 Row = Mapping[str, Any]
 #: The choice that leaves a filter open.
@@ -29,6 +29,8 @@ HEADS = (
     Cell(""),
 )
 _INSTANCE = ("drain", "undrain", "kill", "revive")
+#: Kinds whose payload is no value that was set: the words of what was asked say all of it.
+_DEEDS = frozenset({"whatif", "apply_whatif", "undo_whatif", "end_guard", "shadows", "regret"})
 _SUBJECTS = {
     "alpha": "α", "policy": "policy", "speed": "speed", "load_scale": "load", "tuning_mode": "tuning",
     "step": "step", "tune": "run tuning", "release_alpha": "release α", "retention": "retention",
@@ -148,6 +150,7 @@ def _settings(value: Mapping[str, Any]) -> str:
 def _of_command(row: Row, event: Row | None, undo: Undo) -> Entry:
     kind, payload = str(row["kind"]), row["payload"] if isinstance(row["payload"], Mapping) else {}
     old, new = (event.get("old"), event.get("new")) if event else (row["expected"], _asked(kind, payload))
+    old, new = (None, None) if kind in _DEEDS else (old, new)
     prefix = f"undo of #{row['undo_of']}: " if row["undo_of"] is not None else ""
     what = f"#{row['id']} {prefix}{_subject(kind, payload)}"
     return Entry(of_command(row, undo), row["sim_s"], what, _values(kind, old, new))
@@ -162,6 +165,8 @@ def _asked(kind: str, payload: Mapping[str, Any]) -> object:
     """The new value a command without an event asks for."""
     if kind == "power_cap":
         return cap_words(payload.get("cap_w"))
+    if kind in ("scenario", "slow"):
+        return payload.get("scenario", payload.get("factor"))
     return None if kind in (*_INSTANCE, "cancel") else payload or None
 
 
@@ -173,6 +178,8 @@ def _subject(kind: str, payload: Mapping[str, Any]) -> str:
         return f"give up workflow #{payload.get('workflow', '')}"
     if kind == "power_cap":
         return f"power cap of {payload.get('tier', '')}"
+    if kind in _DEEDS:
+        return asked({"kind": kind, "payload": payload})
     return _SUBJECTS.get(kind, kind.replace("_", " "))
 
 

@@ -11,6 +11,8 @@ from control.present.wording import Order, asked, inverse, outcome
 
 _INSTANCE = frozenset({"drain", "undrain", "kill", "revive"})
 _CAPS = frozenset({"power_cap", "power_caps"})
+#: What puts a setting of a fork in force, and what ends that.
+_APPLIED = frozenset({"apply_whatif", "undo_whatif", "rolled_back"})
 #: Events after which nothing holds of what was changed before: the engine began from nothing.
 _ANEW = frozenset({"engine_started", "engine_fresh", "scenario"})
 
@@ -110,4 +112,6 @@ def _things(row: Mapping[str, Any], event: Mapping[str, Any] | None) -> set[str]
     if kind in _CAPS:
         caps = value_of(event.get("new")) if event else None
         return {f"cap of {name}" for name in caps} if isinstance(caps, Mapping) else {"caps"}
+    if kind in _APPLIED:
+        return {"fork"}
     return {"clock"} if kind in ("pause", "resume") else {kind}

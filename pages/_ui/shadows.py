@@ -28,7 +28,8 @@ def _choice(snapshot: dict[str, Any]) -> None:
     )  # fmt: skip
     verb = "Run in the shadow" if names or not now else "Run none"
     unchanged = shadows.chosen(names, snapshot)
-    if st.button(verb, key="shadow", disabled=unchanged, on_click=edits.submit, args=("shadows", names)):
+    if st.button(verb, key="shadow", disabled=unchanged):
+        edits.submit("shadows", names)
         st.rerun()
 
 

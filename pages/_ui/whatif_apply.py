@@ -28,9 +28,8 @@ def _form(run: forks.Row, index: int) -> None:
         format="%d min", disabled=bool(reason),
     )  # fmt: skip
     st.html(tables.note(reason or whatif_apply.guard_note(minutes), "guarded"))
-    sent = ("apply_whatif", {"run": run["id"], "setting": index, "guard_minutes": minutes})
-    if st.button(f"Apply {name}", key="apply-fork", type="primary", disabled=bool(reason), on_click=edits.submit,
-                 args=sent):  # fmt: skip
+    if st.button(f"Apply {name}", key="apply-fork", type="primary", disabled=bool(reason)):
+        edits.submit("apply_whatif", {"run": run["id"], "setting": index, "guard_minutes": minutes})
         st.rerun()
 
 

@@ -26,8 +26,8 @@ def form(snapshot: Snapshot, busy: bool) -> None:
     st.html(tables.note(whatif_ask.too_many(settings) or whatif_ask.PRESET_NOTES[preset]))
     spec = _horizon(snapshot, settings)
     ready = bool(settings) and not whatif_ask.too_many(settings) and not busy
-    if st.button("Fork now", key="fork", type="primary", width="stretch", disabled=not ready, on_click=forks.ask,
-                 args=(spec,)):  # fmt: skip
+    if st.button("Fork now", key="fork", type="primary", width="stretch", disabled=not ready):
+        forks.ask(spec)  # no callback: it would be given what the form said before the number that was typed last
         st.rerun()
 
 

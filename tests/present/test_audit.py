@@ -139,3 +139,26 @@ def test_a_line_has_the_viewers_time_short_and_in_full() -> None:
 def test_the_extent_says_what_is_not_shown() -> None:
     assert audit.extent(50, 1204) == "The newest 50 of 1,204 entries"
     assert audit.extent(3, 3) == "3 entries"
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "what"),
+    [
+        ("whatif", {"spec": {"minutes": 5, "settings": [{"name": "x", "alpha": 0.2}]}}, "what if: x, next 5 min"),
+        ("apply_whatif", {"run": 3, "setting": 2, "guard_minutes": 5}, "apply setting 2 of fork #3, guarded 5 min"),
+        ("undo_whatif", {"run": 3}, "take back what was applied of fork #3"),
+        ("end_guard", {}, "stop watching"),
+        ("shadows", {"policies": ["edf", "sjf"]}, "shadow edf, sjf"),
+        ("regret", {"decision": 42}, "replay placement 42"),
+    ],
+)
+def test_deeds_are_told_in_words_and_set_no_value(kind: str, payload: dict[str, Any], what: str) -> None:
+    (line,) = audit.entries([asked(1, 10.0, kind=kind, payload=payload)], {}, [], NONE, 9)
+    assert (line.what.removeprefix("#1 ").startswith(what), line.values) == (True, "–")
+
+
+def test_a_refused_scenario_tells_which_was_asked_for() -> None:
+    payload = {"scenario": "burst", "seed": 3}
+    row = asked(1, 10.0, kind="scenario", payload=payload, state="refused", expected="demo-mixed")
+    (line,) = audit.entries([row], {}, [], NONE, 9)
+    assert (line.what, line.values) == ("#1 scenario", "demo-mixed → burst")

@@ -42,3 +42,11 @@ def test_the_old_value_the_engine_recorded_makes_a_blind_command_undoable() -> N
 def test_the_list_is_cut_to_the_newest() -> None:
     listed = changes([command(k, float(k)) for k in range(30)], [], 4)
     assert [c.command_id for c in listed] == [29, 28, 27, 26]
+
+
+def test_a_fork_that_was_rolled_back_leaves_nothing_to_undo() -> None:
+    applied = command(1, 10.0, kind="apply_whatif", payload={"run": 3, "setting": 2, "guard_minutes": 5})
+    (before,) = changes([applied], [], 9)
+    after = changes([applied], [event(5, 20.0, "rolled_back", None)], 9)
+    assert before.undo == Order("undo_whatif", {"run": 3})
+    assert [change.undo for change in after if change.command_id == 1] == [None]
