@@ -124,10 +124,10 @@ class Forks:
         back, why = apply_all(live, wanted, tell)
         if why:
             return Outcome(False, why)
-        keep(store, run["id"], {"applied": {"setting": index, "back": back}})
+        set_to = {"alpha": live.alpha, "policy": live.policy}
+        keep(store, run["id"], {"applied": {"setting": index, "back": back, "set": set_to}})
         if minutes > 0.0:
             low_s, high_s = promise(run["result"], found[0], minutes)
-            set_to = {"alpha": live.alpha, "policy": live.policy}
             ends_s = live.now_s + 60.0 * minutes
             live.guard = Guard(run["id"], index, found[0]["name"], live.now_s, ends_s, low_s, high_s, back, set_to)
             keep(store, run["id"], {"guard": live.guard.told(WATCHING)})
@@ -141,7 +141,7 @@ class Forks:
         if not applied or not applied["back"]:
             raise SettingError(f"run = {number}: nothing of it is applied that could be taken back")
         self.let_go(live, store, "what was applied was taken back by hand")
-        take_back(live, applied["back"], tell)
+        take_back(live, still_standing(live, applied), tell)
         keep(store, number, {"applied": None})
         return Outcome(True, "")
 
@@ -216,6 +216,14 @@ class Forks:
         """The same, and take no more."""
         self.stop()
         self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def still_standing(live: Live, applied: Row) -> list[Any]:
+    """The commands that take a setting back, without those whose alpha or policy somebody has set anew since."""
+    now = {"alpha": live.alpha, "policy": live.policy}
+    return [
+        [kind, payload] for kind, payload in applied["back"] if kind not in now or now[kind] == applied["set"][kind]
+    ]
 
 
 def keep(store: Store, run_id: int, told: Row) -> None:

@@ -157,6 +157,17 @@ def test_what_was_applied_is_undone_like_anything_else(loop: Loop, store: Store)
     assert outcome(store) == ("refused", f"run = {run['id']}: nothing of it is applied that could be taken back")
 
 
+def test_an_undo_leaves_alone_what_somebody_else_has_set_since(loop: Loop, store: Store) -> None:
+    settings = [{"name": "two", "policy": "sjf", "alpha": 0.1}]
+    run = forked(loop, store, SWEEP | {"settings": settings})
+    apply(loop, store, run["id"], 1, 0.0)
+    commands.submit(store, "alpha", {"alpha": 0.77}, "bob")
+    loop.tick(0.01)
+    commands.submit(store, "undo_whatif", {"run": run["id"]}, "ann")
+    loop.tick(0.01)
+    assert (loop.live.policy, loop.live.alpha) == ("hexgen", 0.77)
+
+
 def test_watching_ends_by_hand(loop: Loop, store: Store) -> None:
     run = forked(loop, store)
     widen(store, run)
