@@ -1,7 +1,6 @@
 """Every page under axe-core: nobody is shut out by a name, a role or a colour that is missing."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,11 @@ def axe() -> Path:
 
 
 @pytest.fixture
-def live(start: Start, db: Path, port: int, url: str) -> Iterator[str]:
+def live(start: Start, db: Path, port: int, url: str) -> str:
     """A whole Headway with something on every page."""
     start("up", "--headless", "--port", port, "--db", db, "--speed", 5)
     until(lambda: is_live(url), "live data")
-    yield url
+    return url
 
 
 @pytest.mark.parametrize("size", looking.SIZES)
