@@ -16,7 +16,7 @@ def test_causes_show_their_total_and_the_mean_of_a_workflow() -> None:
     rows = ledger.by_cause(details.CAUSES, details.ledger()["fleet"], 100).rows
     assert texts(rows[0]) == ["Queue, own tenant", "", "+310 s", "+3.10 s"]
     assert texts(rows[3])[2:] == ["−96.5 s", "−0.965 s"]
-    assert texts(rows[-1]) == ["Sum", "", "+382 s", "+3.82 s"]
+    assert texts(rows[-1]) == ["Sum", "", "+381.8 s", "+3.82 s"]
 
 
 def test_the_widest_bar_fills_its_side_and_time_saved_points_the_other_way() -> None:
