@@ -113,6 +113,7 @@ def test_a_promise_that_breaks_is_rolled_back_and_the_page_says_so(
     expect(page.locator(f".st-key-audit-c{command['id']}")).to_have_count(0)  # nothing is left to undo
 
 
+@pytest.mark.slow
 def test_a_fork_taken_along_as_a_file_comes_to_the_same(
     served: Served, page: Page, forked: dict[str, Any], start: Start, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def a_fork(store: Store) -> dict[str, Any]:
     return run
 
 
+@pytest.mark.slow
 def test_a_link_to_a_fork_and_one_of_its_settings(served: Served, page: Page) -> None:
     run = a_fork(served.store)
     visit(page, f"{served.url}/whatif?fork={run['id']}&setting=1", "What-if")
@@ -60,6 +61,7 @@ def test_a_link_to_a_fork_and_one_of_its_settings(served: Served, page: Page) ->
     expect(panel(page, "forecast")).to_contain_text("No fork 999999 is in the store")
 
 
+@pytest.mark.slow
 def test_a_link_to_a_workflow(served: Served, page: Page) -> None:
     (ended,) = until(lambda: readers.workflows(served.store, 1), "a workflow that ended")
     visit(page, f"{served.url}/workflows?workflow={ended['id']}", "Workflows")
@@ -69,6 +71,7 @@ def test_a_link_to_a_workflow(served: Served, page: Page) -> None:
     expect(panel(page, "selected").locator("h2").first).to_have_text(f"Workflow #{ended['id']}")
 
 
+@pytest.mark.slow
 def test_a_link_to_a_placement(served: Served, page: Page) -> None:
     (made,) = until(lambda: readers.decisions(served.store, 1), "a placement")
     visit(page, f"{served.url}/decisions?decision={made['id']}", "Decisions")
@@ -76,6 +79,7 @@ def test_a_link_to_a_placement(served: Served, page: Page) -> None:
     expect(panel(page, "selected").locator(".tbl-receipt")).to_contain_text(made["instance"])
 
 
+@pytest.mark.slow
 def test_a_link_to_a_conversation(served: Served, page: Page) -> None:
     def kept() -> int | None:
         rows = (readers.detail(served.store) or {"conversations": {"rows": ()}})["conversations"]["rows"]
@@ -87,6 +91,7 @@ def test_a_link_to_a_conversation(served: Served, page: Page) -> None:
     expect(panel(page, "selected").locator("svg.main-svg").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_link_to_a_tuning_run_and_to_its_twin_run(served: Served, page: Page) -> None:
     until(lambda: now(served.store)["sim_s"] > 60.0, "a past to replay")
     commands.submit(served.store, "tune", {}, "a test")

@@ -120,6 +120,7 @@ def test_a_drain_says_what_it_takes_before_the_click(fleet: Page, store: Store) 
     expect(fleet.get_by_test_id("instance-l40s-0")).to_have_attribute("data-state", "up")
 
 
+@pytest.mark.slow
 def test_killing_an_instance_asks_first_and_shows_it_down(fleet: Page, store: Store) -> None:
     pick_instance(fleet, "l4-0")
     fleet.get_by_role("button", name="Kill", exact=True).click()
@@ -161,6 +162,7 @@ def placed_and_ended(store: Store) -> dict[str, Any] | None:
     return next((row for row in made if readers.workflow(store, row["workflow"])), None)
 
 
+@pytest.mark.slow
 def test_a_receipt_tells_what_the_runner_up_would_have_cost(served: Served, page: Page) -> None:
     made = until(lambda: placed_and_ended(served.store), "a placement whose workflow has ended")
     visit(page, f"{served.url}/decisions?workflow={made['workflow']}", "Decisions")
@@ -175,6 +177,7 @@ def test_a_receipt_tells_what_the_runner_up_would_have_cost(served: Served, page
     expect(receipt).to_contain_text("Replayed from")
 
 
+@pytest.mark.slow
 def test_shadows_are_chosen_and_their_gap_is_shown(served: Served, page: Page) -> None:
     visit(page, f"{served.url}/whatif", "What-if")
     shadows = panel(page, "shadows")

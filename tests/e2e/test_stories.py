@@ -9,7 +9,7 @@ from storage import commands
 from tests.e2e.conftest import Served
 from tests.support.browser import Page, expect, follow, now, panel, visit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def test_a_scenario_is_started_from_its_card_and_tells_its_story(served: Served, page: Page) -> None:

@@ -80,7 +80,7 @@ def test_the_past_is_replayed_to_the_bit_and_the_runner_up_took_the_call(loop: L
     assert any(difference != 0.0 for difference in differences)
 
 
-@pytest.mark.parametrize("policy", ["conserve", "session-affinity"])
+@pytest.mark.parametrize("policy", ["conserve", pytest.param("session-affinity", marks=pytest.mark.slow)])
 def test_conversations_are_replayed_to_the_bit(store: Store, demo_fleet: Fleet, policy: str) -> None:
     assert policy in POLICIES
     loop = at_the_start(store, demo_fleet, policy)
@@ -90,6 +90,7 @@ def test_conversations_are_replayed_to_the_bit(store: Store, demo_fleet: Fleet, 
     assert run["result"]["is_exact"]
 
 
+@pytest.mark.slow
 def test_a_change_in_between_is_not_replayed_and_shows(loop: Loop) -> None:
     live_on(loop, 270.0)  # a state was kept just before
     commands.submit(loop.store, "alpha", {"alpha": 1.0}, "ann")
@@ -110,6 +111,7 @@ def test_what_cannot_be_told_is_said(loop: Loop) -> None:
     assert problem.startswith("no state of the fleet is kept from before it; the oldest is ")
 
 
+@pytest.mark.slow
 def test_too_many_at_once_are_refused(loop: Loop) -> None:
     numbers = [commands.submit(loop.store, "regret", {"decision": k}, "ann") for k in range(10)]
     loop.tick(0.1)
@@ -129,6 +131,7 @@ def test_a_replay_changes_nothing_of_the_live_fleet(loop: Loop) -> None:
     assert runs.recent(loop.store, 1, kind="regret")[0]["params"]["decision"] == row["id"]
 
 
+@pytest.mark.slow
 def test_an_engine_that_ends_breaks_a_replay_off(loop: Loop) -> None:
     row = ended_placements(loop.store, 125.0, 200.0)[0]
     loop.regrets.stopping = True

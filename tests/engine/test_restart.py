@@ -52,7 +52,9 @@ def choose(loop: Loop, name: str, seed: int = 0, expected: Any = None) -> dict[s
     return row
 
 
-@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize(
+    "name", [n if n in ("agents", "step-load") else pytest.param(n, marks=pytest.mark.slow) for n in scenario_names()]
+)
 def test_it_begins_as_if_the_engine_had_been_started_with_it(loop: Loop, name: str) -> None:
     assert choose(loop, name, 3)["state"] == "applied"
     mix = scenario(name)

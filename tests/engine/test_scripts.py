@@ -58,7 +58,12 @@ def p95_s(rows: list[Row]) -> float:
     return float(np.percentile([row["latency_s"] for row in rows], 95))
 
 
-@pytest.mark.parametrize("name", scenario_names())
+QUICK = ("burst", "instance-failure", "kv-squeeze")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in scenario_names()]
+)
 def test_ten_minutes_pass_without_refusals_and_every_act_is_done_in_time(store: Store, name: str) -> None:
     loop = lived(name, store)
     assert loop.live.rolling.refused == 0
@@ -80,6 +85,7 @@ def test_acts_are_commands_in_order_of_time_that_leave_the_scenario_as_it_is(sto
         assert commands.submit(store, act.kind, dict(act.payload), "test") > 0
 
 
+@pytest.mark.slow
 def test_the_ticks_do_not_move_an_act(store: Store) -> None:
     whole, bitwise = lived("instance-failure", store, 200.0), loop_of(begun("instance-failure"), store)
     while bitwise.live.now_s < 200.0:
@@ -88,7 +94,9 @@ def test_the_ticks_do_not_move_an_act(store: Store) -> None:
     assert bitwise.pending.decisions == whole.pending.decisions
 
 
-@pytest.mark.parametrize("cut_s", [179.9, 180.0, 182.5, 185.0, 300.0])
+@pytest.mark.parametrize(
+    "cut_s", [180.0, 182.5, *(pytest.param(cut_s, marks=pytest.mark.slow) for cut_s in (179.9, 185.0, 300.0))]
+)
 def test_a_restart_in_the_middle_does_each_act_once(store: Store, cut_s: float) -> None:
     whole, first = lived("instance-failure", store, 320.0), loop_of(begun("instance-failure"), store)
     first.advance(cut_s)
@@ -124,6 +132,7 @@ def test_a_failure_costs_attainment_until_the_gpus_are_back(store: Store) -> Non
     assert p95_s(ended(loop, 200, 360)) > 1.2 * p95_s(ended(loop, 60, 180))
 
 
+@pytest.mark.slow
 def test_a_slow_gpu_holds_workflows_up_until_calls_avoid_it(store: Store) -> None:
     calm = p95_s(ended(lived("slow-gpu", store, script=()), 0, 600))
     slow = lived("slow-gpu", store, script=scenario("slow-gpu").script[:1])
@@ -131,11 +140,13 @@ def test_a_slow_gpu_holds_workflows_up_until_calls_avoid_it(store: Store) -> Non
     assert attained(ended(lived("slow-gpu", store), 420, 600)) > attained(ended(slow, 420, 600)) + 0.2
 
 
+@pytest.mark.slow
 def test_wrong_predictions_cost_what_conserve_does_not_pay(store: Store) -> None:
     wrong, blind = lived("wrong-predictions", store), lived("wrong-predictions", store, policy="conserve")
     assert p95_s(ended(wrong, 0, 600)) > 1.3 * p95_s(ended(blind, 0, 600))
 
 
+@pytest.mark.slow
 def test_a_limit_on_idle_contexts_lets_held_conversations_in(store: Store) -> None:
     held = [
         int(lived("kv-squeeze", store, **changed).live.world.clock[0]["n_held"]) for changed in ({"script": ()}, {})
@@ -161,12 +172,14 @@ def test_caps_lower_watts_and_raise_tokens_per_joule(store: Store) -> None:
     assert capped[1] > 1.1 * free[1]
 
 
+@pytest.mark.slow
 def test_laxity_helps_the_tenant_in_a_hurry_and_costs_the_other_nothing(store: Store) -> None:
     as_told, unchanged = (ended(lived("two-tenants", store, **c), 330, 600) for c in ({}, {"script": ()}))
     assert attained(as_told, "interactive") > attained(unchanged, "interactive") + 0.2
     assert attained(as_told, "reports") > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hexgen-paper", "conserve-paper"])
 def test_the_papers_policy_beats_what_was_before_it(store: Store, name: str) -> None:
     at_s = scenario(name).script[0].at_s
@@ -174,6 +187,7 @@ def test_the_papers_policy_beats_what_was_before_it(store: Store, name: str) -> 
     assert np.mean([row["latency_s"] for row in with_it]) < 0.8 * np.mean([row["latency_s"] for row in without])
 
 
+@pytest.mark.slow
 def test_session_affinity_saves_watts_beside_agents(store: Store) -> None:
     draw = {}
     for policy in ("hexgen", "session-affinity"):

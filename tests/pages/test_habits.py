@@ -59,6 +59,7 @@ def test_a_pause_holds_the_charts_and_the_end_of_it_catches_up_in_place(base: st
     assert page.evaluate("window.shift") == 0
 
 
+@pytest.mark.slow
 def test_another_time_range_while_paused_still_ends_where_the_charts_stand(base: str, page: Page) -> None:
     opened(page, f"{base}/power")
     last = "document.querySelector('.hw-node').data[0].x.at(-1)"
@@ -113,6 +114,7 @@ def test_a_chart_is_taken_along_as_picture_and_as_data(base: str, page: Page) ->
     assert data[-1][0].endswith("Z")
 
 
+@pytest.mark.slow
 def test_all_of_a_page_is_offered_by_a_key(base: str, page: Page) -> None:
     opened(page, f"{base}/kv", ".hw-multiple")
     expect(page.locator(".tbl-holders td").first).to_be_visible(timeout=PATIENCE_MS)
