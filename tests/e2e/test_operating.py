@@ -14,6 +14,7 @@ from storage.open import Store
 from tests.e2e.conftest import Served
 from tests.support.browser import (
     Browser,
+    Locator,
     Page,
     away_from,
     choose,
@@ -98,7 +99,8 @@ def test_of_two_operators_the_second_is_told_and_refused(fleet: Page, colleague:
     expect(told(colleague)).to_contain_text(f"Applied α {theirs:.2f}")
     expect(told(fleet)).to_contain_text(f"Someone else changed it meanwhile: {old:.2f} → {theirs:.2f}")
     fleet.get_by_role("button", name="Apply").click()
-    until(lambda: not commands.pending(store) and of_kind(store, "alpha")["payload"]["alpha"] == ours, "our command")
+    until(lambda: of_kind(store, "alpha")["payload"]["alpha"] == ours, "our command")
+    until(lambda: of_kind(store, "alpha")["state"] != "pending", "what became of it")
     row = of_kind(store, "alpha")
     assert row["state"] == "refused"
     assert f"it is {theirs} now" in row["reason"]
@@ -177,14 +179,21 @@ def test_a_receipt_tells_what_the_runner_up_would_have_cost(served: Served, page
     expect(receipt).to_contain_text("Replayed from")
 
 
+def picked(page: Page, box: Locator, name: str) -> bool:
+    """Pick an option of the box; False: the page was just drawn anew, and whether the pick was taken shows in a moment."""
+    box.get_by_role("combobox").click()
+    page.get_by_role("option", name=name, exact=True).click()
+    page.keyboard.press("Escape")
+    return False
+
+
 @pytest.mark.slow
 def test_shadows_are_chosen_and_their_gap_is_shown(served: Served, page: Page) -> None:
     visit(page, f"{served.url}/whatif", "What-if")
     shadows = panel(page, "shadows")
-    shadows.get_by_role("combobox").click()
-    page.get_by_role("option", name="edf", exact=True).click()
-    page.keyboard.press("Escape")
-    shadows.get_by_role("button", name="Run in the shadow").click()
+    begin = shadows.get_by_role("button", name="Run in the shadow")
+    until(lambda: begin.is_enabled() or picked(page, shadows, "edf"), "the choice is taken")
+    begin.click()
     row = shadows.locator(".tbl-shadows tbody tr").filter(has_text="edf")
     expect(row.locator("td").nth(2)).to_have_text(re.compile(r"^([+−]?[\d.,]+ (ms|s|min)|0 s)$"))
     expect(shadows.locator(".tbl-shadows tbody tr").first).to_contain_text("in force")

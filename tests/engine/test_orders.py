@@ -117,9 +117,10 @@ def test_instance_states_follow_their_order(demo: Driven, steps: list[str], refu
 
 
 def test_every_kind_the_store_takes_is_obeyed() -> None:
+    from control.engine.lab import KINDS as FORKS
     from storage.commands import KINDS
 
-    assert set(KINDS) == set(ORDERS)
+    assert set(KINDS) == {*ORDERS, *FORKS, "shadows"}
 
 
 def test_alpha_shows_in_the_next_decisions(demo: Driven) -> None:

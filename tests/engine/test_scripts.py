@@ -91,7 +91,9 @@ def test_the_ticks_do_not_move_an_act(store: Store) -> None:
     while bitwise.live.now_s < 200.0:
         bitwise.advance(min(3.7, 200.0 - bitwise.live.now_s))
     assert [e["sim_s"] for e in bitwise.pending.events] == [e["sim_s"] for e in whole.pending.events] == [180.0, 185.0]
-    assert bitwise.pending.decisions == whole.pending.decisions
+    receipts = {"candidates", "filtered"}  # how many of them are kept goes by the wall clock
+    told = [[{k: row[k] for k in row.keys() - receipts} for row in loop.pending.decisions] for loop in (bitwise, whole)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(
