@@ -8,6 +8,7 @@ fresh folder. `HEADWAY_JIT=0` runs the same functions as plain Python (coverage,
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -57,6 +58,8 @@ def is_warm(*kernels: str) -> bool:
     return not JIT_ON or all(any(here.glob(f"*.{one}-*.nbi")) for one in kernels or ("advance", "act"))
 
 
+_INSERTING = threading.Lock()  # two threads may call a function for the first time at once
+
 if JIT_ON:
     numba.config.CACHE_DIR = str(cache_folder())
 
@@ -86,10 +89,16 @@ def _inner(function: F, options: dict[str, Any]) -> F:
     def add_overload(result: Any) -> None:
         inside.overloads[tuple(result.signature.args)] = result
 
+    inserted: set[Any] = set()
+
     def from_python(*args: Any, **kws: Any) -> Any:
+        """Only once for each list of types: of two equal entries neither is found, and every call comes here again."""
         entry = outside._compile_for_args(*args, **kws)
-        for types, result in outside.overloads.items():
-            inside._insert([one._code for one in types], result.entry_point, result.objectmode)
+        with _INSERTING:
+            for types, result in list(outside.overloads.items()):
+                if types not in inserted:
+                    inside._insert([one._code for one in types], result.entry_point, result.objectmode)
+                    inserted.add(types)
         return entry
 
     inside.get_call_template = get_call_template

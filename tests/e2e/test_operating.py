@@ -180,7 +180,7 @@ def test_a_receipt_tells_what_the_runner_up_would_have_cost(served: Served, page
 
 
 def picked(page: Page, box: Locator, name: str) -> bool:
-    """Pick an option of the box; False: the page was just drawn anew, and whether the pick was taken shows in a moment."""
+    """Pick an option of the box; False, as whether the pick was taken shows in a moment."""
     box.get_by_role("combobox").click()
     page.get_by_role("option", name=name, exact=True).click()
     page.keyboard.press("Escape")
