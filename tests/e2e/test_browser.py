@@ -63,6 +63,7 @@ def test_an_engine_that_is_killed_is_told_and_its_return_shows_by_itself_with_th
     expect(shown.locator(".st-key-command-state")).to_contain_text("Applied α 0.57")
 
 
+@pytest.mark.slow
 def test_a_page_opened_before_any_engine_comes_alive_by_itself(
     start: Start, db: Path, port: int, url: str, page: Page
 ) -> None:

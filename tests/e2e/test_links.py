@@ -30,6 +30,7 @@ TITLES = {
 }
 
 
+@pytest.mark.slow
 def test_each_page_opens_by_its_address(served: Served, page: Page) -> None:
     for name, title in TITLES.items():
         visit(page, f"{served.url}/{name}", title)

@@ -89,6 +89,7 @@ def test_alpha_moved_with_the_keyboard_is_applied_and_undone(fleet: Page, store:
     expect(line.get_by_role("button", name="Undo")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_of_two_operators_the_second_is_told_and_refused(fleet: Page, colleague: Page, store: Store) -> None:
     old = now(store)["alpha"]
     steps = away_from(old)

@@ -83,6 +83,7 @@ def test_a_store_in_use_is_told_once_and_ends_it(up: Running, start: Start, db: 
     assert up.is_alive()
 
 
+@pytest.mark.slow
 def test_halves_started_apart_find_each_other(start: Start, db: Path, port: int, url: str) -> None:
     start("dashboard", "--headless", "--db", db, "--port", port)
     until(lambda: health(url).get("engine") == "down", "a dashboard without an engine")

@@ -98,6 +98,7 @@ def test_a_table_is_taken_along_as_numbers_with_units_in_the_head(base: str, pag
     assert float(table[1][3]) == 40.0
 
 
+@pytest.mark.slow
 def test_a_chart_is_taken_along_as_picture_and_as_data(base: str, page: Page) -> None:
     opened(page, base)
     page.locator("[data-testid=chart-power]").hover()

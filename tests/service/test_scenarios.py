@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from storage import commands, readers
 from storage.open import Store
 from tests.service.conftest import event_kinds, newest, wait_for_snapshot
@@ -15,6 +17,7 @@ def shown(store: Store) -> tuple[str, int, str]:
     return payload.get("scenario", ""), payload.get("seed", -1), payload.get("fleet_name", "")
 
 
+@pytest.mark.slow
 def test_one_click_and_a_kill_later_it_still_runs(start: Start, db: Path, store: Store) -> None:
     engine = start("engine", "--db", db, "--speed", 20)
     wait_for_snapshot(store, 1)
