@@ -7,34 +7,22 @@ from typing import Any
 
 from control.engine.forking import fork_of
 from control.engine.history import History
-from control.engine.record import Most, rows_of, take
+from control.engine.record import live_on
 from control.engine.source import Source
-from control.engine.state import Live, move, start, take_windows
+from control.engine.state import Live, start
 from control.model.fleet import Fleet, load_fleet
 from control.tuning.whatif.lab import Lab
 from control.tuning.whatif.spec import read_spec
 from control.workload.scenarios import scenario
 
 WARM_S = 900.0  # simulated s before the fork
-STEP_S = 5.0
 
 
 def lived(fleet: Fleet, source: Source, policy: str, until_s: float, alpha: float = 0.5) -> tuple[Live, History]:
     """A live state that has run to `until_s`, with its history, as an engine keeps them."""
     live, history = start(fleet, source, policy, alpha, 1.0), History()
-    live_on(live, history, until_s)
+    live_on(live, until_s, history)
     return live, history
-
-
-def live_on(live: Live, history: History, until_s: float) -> None:
-    """Let a live state run on to `until_s`."""
-    while live.now_s < until_s:
-        next_s = min(until_s, live.now_s + STEP_S)
-        take_windows(live, next_s)
-        while not move(live, next_s):
-            rows_of(live, take(live), history, Most(0, 0))
-        rows_of(live, take(live), history, Most(0, 0))
-        history.keep_state(live)
 
 
 def wide(fleet: Fleet, factor: int) -> Fleet:

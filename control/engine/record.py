@@ -13,7 +13,7 @@ from control.engine.history import History
 from control.engine.pending import Pending
 from control.engine.receipts import Allowance, Receipts, receipt_row, take_receipts, terms_then
 from control.engine.rolling import Ended
-from control.engine.state import Live
+from control.engine.state import Live, move, take_windows
 from control.policy.codes import (
     BREAKS,
     BY_CLIENT,
@@ -31,6 +31,7 @@ from control.policy.tables import Ints, Record, Table
 from control.twin.world import World
 
 Row = dict[str, Any]
+STEP_S = 5.0  # simulated s between looks of `live_on` at what has ended
 MOST_ROWS_PER_S = 100  # requests of real servers may come faster than rows of them are worth having; wall s
 
 
@@ -93,6 +94,18 @@ def ended_of(world: World, rows: Ints) -> EndedWorkflows:
     calls = world.calls[np.arange(len(owner)) + (workflows["first_call"] - first)[owner]]
     workflows["first_call"], calls["workflow"] = first, owner
     return EndedWorkflows(workflows, calls, world.steps.copy(), world.templates.copy())
+
+
+def live_on(live: Live, until_s: float, history: History | None = None) -> None:
+    """Let a live state run to `until_s`, simulated s, without rows: figures, books and `history` take in what ends."""
+    while live.now_s < until_s:
+        next_s = min(until_s, live.now_s + STEP_S)
+        take_windows(live, next_s)
+        while not move(live, next_s):
+            rows_of(live, take(live), history, Most(0, 0))
+        rows_of(live, take(live), history, Most(0, 0))
+        if history is not None:
+            history.keep_state(live)
 
 
 def drain_journal(live: Live) -> tuple[list[Row], list[Row]]:

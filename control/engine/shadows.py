@@ -13,9 +13,9 @@ from typing import Any
 from control.engine.books import Books
 from control.engine.orders import obey
 from control.engine.outcome import Outcome, value
-from control.engine.record import Most, rows_of, take
+from control.engine.record import live_on
 from control.engine.rolling import Meter
-from control.engine.state import Live, move, take_windows
+from control.engine.state import Live
 from control.errors import SettingError
 from control.metrics.slo import overdue_s
 from control.policy.codes import POLICIES, policy_codes
@@ -25,7 +25,6 @@ from control.twin.world import fork
 Row = dict[str, Any]
 MOST = 3
 MIRRORED = ("kill", "revive", "drain", "undrain", "power_cap", "power_caps", "load_scale", "cancel", "slow")
-STEP_S = 5.0  # simulated s between looks at what has ended
 MOST_STEP_S = 120.0  # simulated s that one piece of work makes up: what was told must not grow old
 
 
@@ -86,10 +85,10 @@ class Shadows:
         while self.commands and self.commands[0][0] <= now_s:
             at_s, command = self.commands.popleft()
             for one in self.lives:
-                run_to(one, at_s)
+                live_on(one, at_s)
                 obey(one, command)
         for one in self.lives:
-            run_to(one, now_s)
+            live_on(one, now_s)
         self.told = [figures(one) for one in self.lives]
 
     def wait(self) -> None:
@@ -119,16 +118,6 @@ def shadow_of(live: Live, policy: str) -> Live:
     codes = policy_codes(policy, live.source.form)
     change_policy(one.world, codes.dispatch, codes.queue)
     return one
-
-
-def run_to(one: Live, until_s: float) -> None:
-    """Let a shadow run to `until_s`."""
-    while one.now_s < until_s:
-        next_s = min(until_s, one.now_s + STEP_S)
-        take_windows(one, next_s)
-        while not move(one, next_s):
-            rows_of(one, take(one), None, Most(0, 0))
-        rows_of(one, take(one), None, Most(0, 0))
 
 
 def figures(one: Live) -> Row:

@@ -9,9 +9,10 @@ import orjson
 import pytest
 
 from control.cli.main import main
-from control.engine.fork_speed import live_on, lived
+from control.engine.fork_speed import lived
 from control.engine.forking import fork_of
 from control.engine.history import History
+from control.engine.record import live_on
 from control.engine.source import Source
 from control.engine.state import Live
 from control.errors import InputError, SettingError
@@ -66,7 +67,7 @@ def test_with_its_own_future_a_fork_foretells_what_then_happens(name: str) -> No
     lines, forked_s, window_s = result["settings"][0]["lines"], live.now_s, live.rolling.window_s
     before = [(e.at_s, e.latency_s) for e in live.rolling.ended if e.done]
     for k, time_s in enumerate(result["times_s"]):
-        live_on(live, history, forked_s + time_s)
+        live_on(live, forked_s + time_s, history)
         after = [(arrival + latency, latency) for arrival, latency in history.latencies if arrival + latency > forked_s]
         seen = [latency for at, latency in (*before, *after) if live.now_s - window_s < at <= live.now_s]
         if seen:
@@ -223,7 +224,7 @@ def test_the_band_holds_what_then_happens_in_about_four_of_five_forks() -> None:
     for _ in range(50):
         forked_s = live.now_s
         band = ahead(live, history, {"settings": [{"name": "as it is"}]})["settings"][0]["figures"]["p95_s"]
-        live_on(live, history, forked_s + 300.0)
+        live_on(live, forked_s + 300.0, history)
         done = [latency for arrival, latency in history.latencies if arrival + latency > forked_s]
         inside += band["low"] <= float(np.percentile(done, 95)) <= band["high"]
     assert 34 <= inside <= 46
