@@ -13,22 +13,18 @@ import orjson
 from control.engine.rolling import Ended, Meter, Rolling
 from control.engine.source import Source
 from control.engine.state import Flow, Live, origin_of
-from control.errors import HeadwayError
+from control.errors import HeadwayError, SettingError
 from control.model.fleet import Fleet, load_fleet
-from control.policy import contexts, tables
 from control.policy.codes import ACTIVE
-from control.policy.contexts import JOURNAL
 from control.policy.tables import Table
+from control.tuning.arrays import world_arrays, world_of
 from control.tuning.decide import Memory
 from control.tuning.whatif.promise import Guard
-from control.twin.caps import Switch, caps_of, live_costs, with_caps, with_scales
-from control.twin.heap import Heap
-from control.twin.pack import receipt_table
+from control.twin.caps import Switch, caps_of, with_caps, with_scales
 from control.twin.world import World
 from control.workload.scenarios import scenario
 
 VERSION = 9
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "receipts")  # rebuilt, scratch, or drained
 BOOKS = ("counts", "tenants", "steps", "instances")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 
@@ -79,11 +75,7 @@ def save(live: Live) -> bytes:
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
     arrays |= {"streams": live.streams, "declared": live.declared}
     arrays |= {f"books.{name}": array for name, array in live.books.as_arrays().items()}
-    for name, value in live.world._asdict().items():
-        if isinstance(value, Heap):
-            arrays |= {f"{name}.{part}": array for part, array in value._asdict().items()}
-        elif name not in DERIVED:
-            arrays[name] = value
+    arrays |= world_arrays(live.world)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return zlib.compress(buffer.getvalue(), 1)
@@ -175,50 +167,15 @@ def load_rolling(head: dict[str, Any]) -> Rolling:
 
 
 def load_world(arrays: Any, fleet: Fleet, switches: list[Switch]) -> World:
-    """The world out of a checkpoint's arrays, at the cost of `fleet`, some of whose instances are still to switch.
+    """The world out of a checkpoint's arrays.
 
     Raises:
         StaleCheckpointError: a table has other columns than this version's.
     """
-    costs, rows = live_costs(fleet, switches)
-    n, seats = len(fleet.instances), max(spec.max_num_seqs for spec in fleet.instances)
-    values: dict[str, Any] = {
-        "costs": costs,
-        "ended": np.zeros(seats, np.int64),
-        "t_comp_s": np.zeros(n),
-        "scores": np.zeros(n),
-        "counts": np.zeros(len(arrays["steps"])),
-        "journal": np.zeros(max(4096, 8 * len(arrays["calls"])), JOURNAL),
-        "receipts": receipt_table(n),
-    }
-    for name in ("runs", "timers", "transfers", "expiries"):
-        values[name] = Heap(*(arrays[f"{name}.{part}"] for part in Heap._fields))
-    for name in World._fields:
-        if name not in values:
-            values[name] = arrays[name]
-    world = World(**values)
-    check_columns(world)
-    world.instances["profile"] = rows
-    return world
-
-
-def check_columns(world: World) -> None:
-    """Refuse tables whose columns this version does not know."""
-    known = {
-        "clock": contexts.CLOCK,
-        "policy": tables.POLICY,
-        "instances": tables.INSTANCE,
-        "workflows": tables.WORKFLOW_STATE,
-        "calls": tables.CALL_STATE,
-        "steps": tables.STEP,
-        "kinds": tables.KIND,
-        "counters": tables.COUNTER,
-        "prefixes": contexts.PREFIX,
-        "pins": contexts.PIN,
-    }
-    for name, dtype in known.items():
-        if getattr(world, name).dtype != dtype:
-            raise StaleCheckpointError(f"the table of {name} has other columns")
+    try:
+        return world_of(arrays, fleet, switches, journal=True)
+    except SettingError as error:
+        raise StaleCheckpointError(str(error)) from error
 
 
 def unfinished(blob: bytes) -> list[dict[str, Any]]:

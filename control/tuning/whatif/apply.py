@@ -116,7 +116,7 @@ def cap(course: Course, change: Change) -> None:
     """A power cap (W per GPU; None: none) on a GPU type, a role, one instance or all."""
     target, cap_w = change.how["tier"], change.how["cap_w"]
     specs = course.fleet.instances
-    rows = [i for i, spec in enumerate(specs) if target in ("all", spec.gpu, spec.role, spec.name)]
+    rows = [i for i, spec in enumerate(specs) if is_meant(spec, target)]
     if not rows:
         raise SettingError(f"tier = {target!r:.40}: expected a GPU type, a role, an instance's name or all")
     for i in rows:
@@ -126,6 +126,11 @@ def cap(course: Course, change: Change) -> None:
     course.switches = begin_switches(course.world, specs, fleet.instances, course.switches)
     course.fleet = fleet
     course.take_costs()
+
+
+def is_meant(spec: InstanceSpec, target: str) -> bool:
+    """Whether a cap's target names the instance: all, its GPU type, its role or itself."""
+    return target in ("all", spec.gpu, spec.role, spec.name)
 
 
 def check_cap(spec: InstanceSpec, cap_w: float | None) -> None:
@@ -158,7 +163,7 @@ def commands_of(setting: Setting, fleet: Fleet) -> tuple[list[tuple[str, dict[st
             return [], why
         if change.deed == "cap":
             target, cap_w = change.how["tier"], change.how["cap_w"]
-            hit = {s.name: cap_w for s in fleet.instances if target in ("all", s.gpu, s.role, s.name)}
+            hit = {s.name: cap_w for s in fleet.instances if is_meant(s, target)}
             wanted.append(("power_caps", {"caps": hit}))
         else:
             kind = "drain" if change.deed == "drain" else "kill"

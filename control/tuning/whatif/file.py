@@ -16,18 +16,14 @@ import orjson
 from control.errors import InputError, SettingError
 from control.model.fleet import Fleet, InstanceSpec
 from control.model.workload import CALL
-from control.policy import contexts, tables
+from control.tuning.arrays import world_arrays, world_of
 from control.tuning.episodes import Arrival, Episode, Names
 from control.tuning.whatif.fork import Fork
 from control.tuning.whatif.spec import Spec, read_spec
-from control.twin.caps import Switch, live_costs
-from control.twin.heap import Heap
-from control.twin.pack import receipt_table
-from control.twin.world import World
+from control.twin.caps import Switch
 
 VERSION = 1
 SUFFIX = ".headway"
-DERIVED = ("costs", "ended", "t_comp_s", "scores", "counts", "journal", "receipts")
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 HEADS = ("arrival_s", "slo_s", "tenant", "kind", "go_on")
 
@@ -51,9 +47,9 @@ def save_fork(given: Fork, spec: Spec, result: dict[str, Any], about: dict[str, 
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8), "recent": given.recent}
     arrays |= {"streams": given.streams, "declared": given.declared}
-    arrays |= world_arrays("world", given.world)
+    arrays |= world_arrays(given.world, "world.")
     for k, (world, streams) in enumerate(given.future.values()):
-        arrays |= world_arrays(f"future{k}", world) | {f"future{k}.streams": streams}
+        arrays |= world_arrays(world, f"future{k}.") | {f"future{k}.streams": streams}
     arrays |= arrival_arrays("arrivals", given.arrivals) | arrival_arrays("contents", given.contents)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -87,9 +83,9 @@ def fork_of(arrays: Any, head: dict[str, Any]) -> Fork:
     kinds, tenants, steps = (tuple(part) for part in head["names"])
     futures = {}
     for k, load in enumerate(head["loads"]):
-        futures[float(load)] = (world_of(f"future{k}", arrays, fleet, switches), arrays[f"future{k}.streams"])
+        futures[float(load)] = (world_of(arrays, fleet, switches, f"future{k}."), arrays[f"future{k}.streams"])
     return Fork(
-        world=world_of("world", arrays, fleet, switches),
+        world=world_of(arrays, fleet, switches, "world."),
         streams=arrays["streams"],
         declared=arrays["declared"],
         fleet=fleet,
@@ -104,47 +100,6 @@ def fork_of(arrays: Any, head: dict[str, Any]) -> Fork:
         contents=[one for one in arrivals_of("contents", arrays) if isinstance(one, Episode)],
         future=futures,
     )
-
-
-def world_arrays(name: str, world: World) -> dict[str, Any]:
-    """The arrays of a world by name."""
-    arrays: dict[str, Any] = {}
-    for part, value in world._asdict().items():
-        if isinstance(value, Heap):
-            arrays |= {f"{name}.{part}.{key}": array for key, array in value._asdict().items()}
-        elif part not in DERIVED:
-            arrays[f"{name}.{part}"] = value
-    return arrays
-
-
-def world_of(name: str, arrays: Any, fleet: Fleet, switches: tuple[Switch, ...]) -> World:
-    """A world out of its arrays, at the cost of `fleet`.
-
-    Raises:
-        SettingError: a table has other columns than this version's.
-    """
-    costs, rows = live_costs(fleet, switches)
-    n, seats = len(fleet.instances), arrays[f"{name}.running"].shape[1]
-    values: dict[str, Any] = {
-        "costs": costs,
-        "ended": np.zeros(seats, np.int64),
-        "t_comp_s": np.zeros(n),
-        "scores": np.zeros(n),
-        "counts": np.zeros(len(arrays[f"{name}.steps"])),
-        "journal": np.zeros(0, contexts.JOURNAL),
-        "receipts": receipt_table(n, 0),
-    }
-    for part in World._fields:
-        if part in ("runs", "timers", "transfers", "expiries"):
-            values[part] = Heap(*(arrays[f"{name}.{part}.{key}"] for key in Heap._fields))
-        elif part not in values:
-            values[part] = arrays[f"{name}.{part}"]
-    for part, dtype in (("calls", tables.CALL_STATE), ("instances", tables.INSTANCE), ("pins", contexts.PIN)):
-        if values[part].dtype != dtype:
-            raise SettingError(f"the table of {part} has other columns than this version's")
-    world = World(**values)
-    world.instances["profile"] = rows
-    return world
 
 
 def arrival_arrays(name: str, arrivals: Any) -> dict[str, Any]:
