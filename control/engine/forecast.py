@@ -7,6 +7,7 @@ import numpy as np
 from control.engine.state import Live
 from control.metrics.stages import UNDER_WAY
 from control.policy.codes import ACTIVE, DECODE, DOWN, PREFILL, WAITING
+from control.policy.tables import Ints
 
 Row = dict[str, Any]
 
@@ -26,23 +27,31 @@ def forecasts(live: Live) -> dict[str, Row]:
     left_s = deadline_s - now_s
     in_time = left_s > calls["t_comp_s"][open_rows]
     at_risk = in_time & (left_s < calls["t_comp_s"][open_rows] + again_s)
+    idle_tokens = idle_tokens_by_instance(live)
     return {
-        spec.name: forecast(live, i, open_rows, at_risk)
+        spec.name: forecast(live, i, open_rows, at_risk, int(idle_tokens[i]))
         for i, spec in enumerate(live.fleet.instances)
         if world.instances[i]["state"] != DOWN
     }
 
 
-def forecast(live: Live, i: int, open_rows: Any, at_risk: Any) -> Row:
+def idle_tokens_by_instance(live: Live) -> Ints:
+    """KV tokens of idle conversations pinned to each instance [n]."""
+    pins = live.world.pins
+    alive = live.world.workflows["state"][pins["workflow"]] == ACTIVE
+    pinned = pins[(pins["instance"] >= 0) & alive & (pins["last_s"] >= 0.0)]
+    tokens = np.zeros(len(live.world.instances), np.int64)
+    np.add.at(tokens, pinned["instance"], pinned["tokens"])
+    return tokens
+
+
+def forecast(live: Live, i: int, open_rows: Any, at_risk: Any, idle_tokens: int) -> Row:
     """One instance."""
-    calls, pins, row = live.world.calls, live.world.pins, live.world.instances[i]
+    calls, row = live.world.calls, live.world.instances[i]
     here = calls["instance"][open_rows] == i
     mine = open_rows[here]
     states = calls["state"][mine]
     running = mine[np.isin(states, (PREFILL, DECODE))]
-    alive = live.world.workflows["state"][pins["workflow"]] == ACTIVE
-    pinned = (pins["instance"] == i) & alive & (pins["last_s"] >= 0.0)
-    idle_tokens = int(pins["tokens"][pinned].sum())
     held = int(calls["kv"][running].sum())
     return {
         "running": len(running),
