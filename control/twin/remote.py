@@ -128,6 +128,18 @@ def begin_answer(world: World, c: int, ago_us: int) -> None:
 
 
 @compiled_within
+def shrink_to(world: World, i: int, c: int, tokens: int) -> None:
+    """Call `c` has generated only `tokens` tokens, fewer than its stream had events; its KV is given up as it is."""
+    call = world.calls[c]
+    excess = call["emitted"] - max(1, tokens)
+    if excess <= 0:
+        return
+    call["emitted"] -= excess
+    world.instances[i]["decode_tokens"] -= excess
+    vtc_charge(world.counters[i], call["workflow"], 0, -excess)
+
+
+@compiled_within
 def correct_lengths(world: World, i: int, c: int, input_tokens: int, cached_tokens: int) -> None:
     """Put the lengths that the server reports in place of those that were estimated; negative: not reported."""
     call, instance = world.calls[c], world.instances[i]

@@ -17,6 +17,7 @@ from control.twin.remote import (
     meter_all_remote,
     meter_remote,
     send_waiting,
+    shrink_to,
 )
 from control.twin.slo import STANDALONE_FACTOR, standalone_s
 from control.twin.world import World
@@ -90,6 +91,7 @@ def answered(world: World, c: int, numbers: Ints) -> None:
     if numbers[0] == COMPLETED:
         begin_answer(world, c, numbers[5])
         grow_to(world, i, c, numbers[3])
+        shrink_to(world, i, c, numbers[3])
         correct_lengths(world, i, c, numbers[2], numbers[4])
         world.calls[c]["output_tokens"] = world.calls[c]["emitted"]
     leave_server(world, i, c, numbers[0], numbers[1])
