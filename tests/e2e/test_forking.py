@@ -102,7 +102,7 @@ def test_a_promise_that_breaks_is_rolled_back_and_the_page_says_so(
     apply.get_by_role("button", name=f"Apply {setting['name']}").click()
     expect(apply).to_contain_text(f"{setting['name']} was rolled back")
     expect(page.locator(".tbl-forks tr").filter(has_text=f"#{forked['id']}")).to_contain_text("rolled back")
-    assert now(store)["alpha"] == old
+    until(lambda: now(store)["alpha"] == old, "the alpha of before in force")
     kinds = [event["kind"] for event in readers.events(store, 0.0, 5)]
     assert kinds[:2] == ["rolled_back", "alpha"]
     apply.get_by_role("button", name="Undo in the audit").click()
