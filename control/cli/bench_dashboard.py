@@ -13,18 +13,29 @@ from control.cli.options import answer, as_json, number, print_table, say_if_col
     "--page", "pages", multiple=True, help="Page by its name in the address; may be repeated.  [default: fleet]"
 )
 @click.option("--sessions", type=int, multiple=True, help="Sessions at once; may be repeated.  [default: 1]")
+@click.option("--browsers", type=int, default=1, show_default=True, help="Sessions that are drawn in a browser.")
 @click.option("--seconds", type=float, default=30.0, show_default=True, help="How long each is measured.")
 @click.option("--instances", type=int, default=8, show_default=True, help="8 or a multiple, mixed as in demo-mixed.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Page whose section to rewrite.")
 @as_json
 def bench_dashboard(
-    pages: tuple[str, ...], sessions: tuple[int, ...], seconds: float, instances: int, out: Path | None, json_out: bool
+    pages: tuple[str, ...],
+    sessions: tuple[int, ...],
+    browsers: int,
+    seconds: float,
+    instances: int,
+    out: Path | None,
+    json_out: bool,
 ) -> None:
-    """CPU, bytes, age of the data and layout shift of live sessions in chromium (HEADWAY_CHROMIUM names it)."""
+    """CPU, bytes, age of the data and layout shift of live sessions in chromium (HEADWAY_CHROMIUM names it).
+
+    Sessions beyond --browsers ask for the same as an open page does, and draw nothing: browsers that draw would measure
+    each other.
+    """
     from control.cli.browsing.measure import FIRST, Asked, measure_dashboard
     from control.cli.browsing.page import rewrite
 
-    asked = Asked(pages or (FIRST,), sessions or (1,), seconds, instances)
+    asked = Asked(pages or (FIRST,), sessions or (1,), browsers, seconds, instances)
     say_if_cold()
     result = measure_dashboard(asked, lambda text: click.echo(text, err=True))
     if out is not None:

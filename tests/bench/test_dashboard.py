@@ -9,7 +9,7 @@ import pytest
 from control.cli.browsing.measure import together, verdicts
 from control.cli.browsing.page import BEGIN, END, rewrite
 from control.cli.browsing.scratch import wide_fleet
-from control.cli.browsing.visit import ages_seen
+from control.cli.browsing.traffic import Answer, ages_seen
 from control.errors import SettingError
 from control.gateway.speed.page import BEGIN as OTHER_BEGIN
 from control.gateway.speed.page import END as OTHER_END
@@ -50,9 +50,20 @@ def test_a_session_of_two_pages_is_measured_and_the_page_is_rewritten(tmp_path: 
     assert "| fleet | 1 |" in text
 
 
+@pytest.mark.bench
+def test_sessions_beyond_the_browsers_ask_for_as_much_and_draw_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, "--page=queues", "--sessions=1", "--sessions=3", "--seconds=6", "--json")
+    assert done.returncode == 0, done.stderr
+    alone, three = object_of(done.stdout)["runs"]
+    assert (alone["browsers"], three["browsers"], three["sessions"]) == (1, 1, 3)
+    assert three["refreshes_per_s"] > 0.5
+    assert three["bytes_per_refresh"] == pytest.approx(alone["bytes_per_refresh"], rel=0.3)
+
+
 @pytest.mark.parametrize(
     ("option", "told"),
     [
+        ("--browsers=0", "--browsers = 0"),
         ("--page=cellar", "'cellar'"),
         ("--sessions=0", "--sessions = 0"),
         ("--seconds=0", "--seconds = 0"),
@@ -90,7 +101,7 @@ def test_a_wide_fleet_has_the_kinds_of_the_demo_in_proportion(tmp_path: Path) ->
 
 
 def test_data_grows_old_between_answers() -> None:
-    answers = [(10.0, 900.0, 0.2), (11.0, 900.0, 0.3), (14.5, 900.0, 0.1)]
+    answers = [Answer(10.0, 900, 0.2), Answer(11.0, 900, 0.3), Answer(14.5, 900, 0.1)]
     assert ages_seen(answers) == pytest.approx([1.2, 3.8, 0.1])
 
 
@@ -109,7 +120,7 @@ def test_of_several_sessions_the_worst_counts() -> None:
 
 
 def test_a_target_is_judged_only_where_the_page_has_such_a_thing() -> None:
-    told = {target["name"]: target["met"] for target in verdicts(RUN)}
+    told = {target["name"]: target["met"] for target in verdicts(RUN, 8)}
     assert told["age_max_s"] is False
     assert told["zoom_kept"] is True
     assert "first_chart_s" not in told
@@ -137,6 +148,7 @@ RUN = {
     "bytes_per_refresh": 900.0,
     "age_max_s": 3.0,
     "age_p50_s": 0.5,
+    "first_curve_s": None,
     "layout_shift": 0.0,
     "layout_shift_loading": 0.1,
     "first_live_s": 1.0,
@@ -145,6 +157,7 @@ RUN = {
     "zoom_kept": True,
 }
 RESULT = {
+    "browsers": 1,
     "command": "headway bench dashboard",
     "date": "2030-01-01",
     "instances": 8,

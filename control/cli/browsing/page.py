@@ -13,6 +13,7 @@ COLUMNS = (
     ("bytes a refresh", "bytes_per_refresh", "{:,.0f}"),
     ("oldest data", "age_max_s", "{:.2f} s"),
     ("first chart", "first_chart_s", "{:.2f} s"),
+    ("first curve of a fork", "first_curve_s", "{:.2f} s"),
     ("layout shift", "layout_shift", "{:.4g}"),
     ("while loading", "layout_shift_loading", "{:.4g}"),
     ("charts kept", "nodes_kept", "{}"),
@@ -52,13 +53,15 @@ def setting(result: dict[str, Any]) -> str:
         f"Written by `{result['command']}` on {result['date']}: {where['processor']}, {where['cores']} cores, Python "
         f"{where['python']}; load average {where['load_average_before']:.1f} before, "
         f"{where['load_average_after']:.1f} after.\n\n"
-        f"{result['instances']} simulated instances at speed 1, an engine, a dashboard and sessions in chromium (1440 "
-        f"x 900) share the cores; {result['seconds']:g} s from the moment every session is live and "
-        "settled. CPU is that of the dashboard's process, in shares of one core (with nobody watching: "
+        f"{result['instances']} simulated instances at speed 1, an engine, a dashboard and sessions share the cores: "
+        f"up to {result['browsers']} in chromium (1440 x 900), the others ask for the same as an open page and draw "
+        f"nothing. {result['seconds']:g} s from the moment every session is live and settled. CPU is that of the "
+        "dashboard's process, in shares of one core (with nobody watching: "
         f"{result['cpu_share_without_sessions']:.1%}). Bytes are those on the wire, headers included, with frames of "
         "the web socket. *Oldest data* is the greatest age a viewer saw. Of several sessions the worst is given, of "
-        "refreshes and bytes the mean. A chart is zoomed before; *kept* means that nodes and range are the same at the "
-        "end."
+        "refreshes and bytes the mean. A fork is the default one of What-if (11 alphas and as it is, 8 seeds, 5 min "
+        "ahead), from the click to the first curve. A chart is zoomed before; *kept* means that nodes and range are "
+        "the same at the end."
     )
     if where["load_average_before"] > BUSY * where["cores"]:
         text += (

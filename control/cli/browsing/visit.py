@@ -1,17 +1,15 @@
 """One session: a page that is open, and what it receives, shows and keeps."""
 
 import base64
-from dataclasses import dataclass, field
-from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from control.cli.browsing.traffic import AGE_HEADER, LIVE_PATH, Answer, Traffic
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SIZE = (1440, 900)
 PATIENCE_MS = 240_000
-LIVE_PATH = "/api/live"
 TEXT_FRAME = 1  # opcode of a text frame (RFC 6455); others come as base64
 #: Runs before the page does. Times count from the navigation; shifts within 500 ms of an input do not count, as in CLS.
 WATCH = """
@@ -49,13 +47,22 @@ LOOK = """() => {
   };
 }"""
 
-
-@dataclass
-class Traffic:
-    """What came over the network since the last look."""
-
-    frames_bytes: int = 0
-    answers: list[tuple[float, float, float]] = field(default_factory=list)  # when (s), bytes, age of the data (s)
+#: Clicks "Fork now"; s until a line of that fork, not of the one before, stands in the forecast.
+FORK = """(patience_ms) => new Promise((resolve) => {
+  const board = () => document.querySelector(".st-key-panel-forecast");
+  const number = () => board()?.innerText.match(/#(\\d+):/)?.[1] ?? "";
+  const before = number(), begun = performance.now();
+  const look = () => {
+    const took_ms = performance.now() - begun;
+    const drawn = board()?.querySelector('.hw-o-line[d^="M"]');
+    if (number() !== before && drawn) resolve(took_ms / 1000);
+    else if (took_ms > patience_ms) resolve(null);
+    else requestAnimationFrame(look);
+  };
+  document.querySelector(".st-key-fork button").click();
+  requestAnimationFrame(look);
+})"""
+FORK_MS = 60_000
 
 
 class Visit:
@@ -98,6 +105,12 @@ class Visit:
         self.page.wait_for_selector(".hw-reset:not([hidden])", timeout=PATIENCE_MS)
         self.is_zoomed = True
 
+    def fork(self) -> float | None:
+        """Fork as the form stands; s from the click to the first curve, None where none came within FORK_MS."""
+        self.page.wait_for_selector(".st-key-fork button:enabled", timeout=PATIENCE_MS)
+        took_s: float | None = self.page.evaluate(FORK, FORK_MS)
+        return took_s
+
     def begin(self) -> None:
         """Count from here on."""
         self.traffic = Traffic()
@@ -105,13 +118,8 @@ class Visit:
 
     def figures(self, seconds: float) -> dict[str, Any]:
         """What was counted over `seconds` s since begin(); None where the page has no such thing."""
-        seen, traffic = self.page.evaluate(LOOK), self.traffic
-        bytes_in = traffic.frames_bytes + sum(size for _, size, _ in traffic.answers)
-        return {
-            "refreshes_per_s": len(traffic.answers) / seconds,
-            "bytes_per_refresh": bytes_in / max(1, len(traffic.answers)),
-            "age_max_s": max(ages_seen(traffic.answers), default=None),
-            "age_p50_s": median(age for *_, age in traffic.answers) if traffic.answers else None,
+        seen = self.page.evaluate(LOOK)
+        return self.traffic.figures(seconds) | {
             "layout_shift": seen["layout_shift"],
             "layout_shift_loading": seen["layout_shift_loading"],
             "moved": seen["moved"],
@@ -128,21 +136,15 @@ class Visit:
     def _headers(self, event: dict[str, Any]) -> None:
         if LIVE_PATH in event["response"]["url"]:
             headers = {name.lower(): value for name, value in event["response"]["headers"].items()}
-            self.ages[event["requestId"]] = float(headers.get("x-data-age", "nan"))
+            self.ages[event["requestId"]] = float(headers.get(AGE_HEADER, "nan"))
 
     def _finished(self, event: dict[str, Any]) -> None:
         age_s = self.ages.pop(event["requestId"], None)
         if age_s is not None:
-            self.traffic.answers.append((event["timestamp"], event["encodedDataLength"], age_s))
+            self.traffic.answers.append(Answer(event["timestamp"], event["encodedDataLength"], age_s))
 
     def _frame(self, event: dict[str, Any]) -> None:
         frame = event["response"]
         text = frame["payloadData"]
         is_text = frame["opcode"] == TEXT_FRAME
         self.traffic.frames_bytes += len(text.encode()) if is_text else len(base64.b64decode(text))
-
-
-def ages_seen(answers: list[tuple[float, float, float]]) -> list[float]:
-    """How old the data got before each next answer, s: its age at the answer, and the wait for the next."""
-    waits = [later - at for (at, *_), (later, *_) in pairwise(answers)]
-    return [age + wait for (*_, age), wait in zip(answers, [*waits, 0.0], strict=False)]
