@@ -3,6 +3,8 @@
 import { clock, duration, makeup, NOTHING, number, quantity, text, zone } from "./format.js";
 import { setTools, showTools, TOOLS } from "./tools.js";
 
+const ZERO = "0.00"; // as wide as any other figure, so that the unit behind it stands still
+const SAID = "calls"; // in the label already
 const SPARK_POINTS = 120;
 const SPARK_W = 84;
 const SPARK_H = 26;
@@ -13,7 +15,7 @@ const TILES = [
   ["SLO attainment", "slo_attainment", "%", (n, l) => `target ${text(l.attainment_amber, "%")}`, attainment],
   ["SLO debt", "slo_debt_s", "s", (n, l) => `limit ${text(l.debt_s, "s")}`, (v, l) => (v > l.debt_s ? "red" : v > 0.8 * l.debt_s ? "amber" : "")],
   ["Throughput", "throughput_wps", "wf/s", (n) => `${text(n.tokens_per_s, "tokens/s")} generated`, () => ""],
-  ["Queued", "queued", "calls", (n) => `${number(n.running)} running, ${number(n.active_workflows)} workflows`, () => ""],
+  ["Queued calls", "queued", "calls", (n) => `${number(n.running)} running, ${number(n.active_workflows)} workflows`, () => ""],
   ["Context per joule", "tokens_per_joule", "tokens/J", power, () => ""],
 ];
 
@@ -81,8 +83,8 @@ export class Head {
     const value = values[values.length - 1];
     const [figure, shown] = quantity(value, unit);
     const limits = feed.static.limits;
-    setText(node.querySelector("b"), figure);
-    setText(node.querySelector(".hw-figure span"), figure === NOTHING ? "" : shown);
+    setText(node.querySelector("b"), figure === "0" && unit !== SAID ? ZERO : figure);
+    setText(node.querySelector(".hw-figure span"), figure === NOTHING || unit === SAID ? "" : shown);
     const watts = feed.fleet.power_w[feed.fleet.power_w.length - 1];
     setText(node.querySelector(".hw-sub"), below(feed.now, limits, watts, Boolean(feed.static.gateway_url)));
     node.dataset.breach = value === null ? "" : breach(value, limits);
