@@ -7,6 +7,7 @@ With HEADWAY_PARENT, the id of the process that started it, the dashboard ends w
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import subprocess
@@ -16,14 +17,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from control.errors import StoreError
 from pages._ui import source
+from pages._ui.early import EarlyLinks
 from pages._ui.routes import routes
 from storage import lease
 
 #: A lease whose heartbeat is older than this (s) belongs to an engine that is gone.
 LEASE_TTL_S = 5.0
+log = logging.getLogger(__name__)
 HERE = Path(__file__).resolve().parent
 
 
@@ -77,4 +81,15 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         source.close()
 
 
-app = st.App(HERE / "pages" / "_main.py", lifespan=lifespan, routes=routes())
+def note_error(error: Exception) -> None:
+    """Leave what went wrong in a page in the log, too; the page shows it as it would."""
+    log.error("a page failed", exc_info=error)
+
+
+app = st.App(
+    HERE / "pages" / "_main.py",
+    lifespan=lifespan,
+    routes=routes(),
+    middleware=[Middleware(EarlyLinks)],
+    on_script_error=note_error,
+)
