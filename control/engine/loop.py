@@ -26,7 +26,7 @@ from control.engine.lab import Forks
 from control.engine.pending import Pending
 from control.engine.receipts import Allowance
 from control.engine.record import Most, Taken, most_left, rows_of, take
-from control.engine.refine import EVERY_S, refine
+from control.engine.refine import Refiner
 from control.engine.regret import Regrets
 from control.engine.restart import succeed
 from control.engine.script import due, next_act_s, perform
@@ -69,7 +69,7 @@ class Loop:
     seen: int | None = None  # change token of the command table
     tick_ms: float = 0.0
     records: int = 0  # commits so far
-    refine_s: float = 0.0  # when profiles are next compared with what was served
+    refiner: Refiner = field(default_factory=Refiner)  # of profiles of real servers
     backlog: deque[Taken] = field(default_factory=deque)  # taken from the journal, no rows made of it yet
     door: Door | None = None  # requests come in through it, from another thread
 
@@ -102,6 +102,8 @@ class Loop:
     def tick(self, wall_s: float) -> None:
         """Move simulated time on by `wall_s` times the speed, then obey the commands that came in."""
         commands_now = self.new_commands()
+        if self.door is not None:
+            self.refiner.look(self.live)
         with self.guard:
             if self.door is not None:
                 self.look_out(self.door)
@@ -123,10 +125,8 @@ class Loop:
         """Let the world of real servers come to now, and note what the gateway has to say."""
         door.move()
         self.set_aside()
-        if self.live.now_s >= self.refine_s:
-            self.refine_s = self.live.now_s + EVERY_S
-            for told in refine(self.live):
-                self.event("refined", told)
+        for told in self.refiner.apply(self.live):
+            self.event("refined", told)
         while door.notes:
             kind, text = door.notes.popleft()
             self.event(kind, text)

@@ -1,6 +1,8 @@
-"""Keep the profiles of real servers up to date: where what they serve drifts from what is predicted, costs follow.
+"""Keep the profiles of real servers up to date: where what they serve drifts from what the twin says of the same calls,
+costs follow.
 
-Predictions are made with the costs in force, so the drift that is seen is what is left to correct.
+Looking takes some ms of processor a server and needs no lock: requests go on meanwhile. What came of it is put in force
+under the lock.
 """
 
 import math
@@ -9,42 +11,87 @@ from dataclasses import replace
 from typing import Any
 
 from control.engine.state import Live, take_costs
+from control.errors import InputError
 from control.model.fleet import InstanceSpec
+from control.tuning.served import Compared, Served, compare, fit
 
-EVERY_S = 30.0  # s between looks
-LEAST = 30  # calls compared before a profile is changed
-TOLERATED = 0.10  # drift that is left alone
-BOUNDS = 0.2, 5.0  # a factor beyond these is a fault, not drift
+EVERY_S = 10.0  # s between looks
+LEAST = 30  # calls judged before a profile is changed
+WINDOW_S = 120.0  # calls sent before that long ago say nothing of now
+TOLERATED = 0.03  # drift that is left alone
+TOLD = 0.10  # change of a factor, relative, of which the audit tells
+NONE: Mapping[str, float | int | None] = {
+    "compared": 0,
+    **dict.fromkeys(("predicted_ttft_s", "ttft_s", "predicted_tpot_s", "tpot_s", "ttft_drift", "tpot_drift")),
+}
 
 
-def refine(live: Live) -> list[str]:
-    """Bring the costs of servers that drifted to what was served; what was changed, in words."""
-    told, specs = [], list(live.fleet.instances)
-    for i, seen in list(live.observed.items()):
-        if int(seen.get("compared") or 0) < LEAST or seen.get("refined") != live.refined.get(i, 0):
-            continue
-        new = refined(specs[i], seen)
-        if new != specs[i]:
-            told.append(
-                f"{new.name}: prefill now x{new.prefill_scale:.2f}, decode x{new.decode_scale:.2f} of its profile"
-            )
-            specs[i] = new
+class Refiner:
+    """Looks at what real servers serve, and what is to follow from it."""
+
+    def __init__(self) -> None:
+        self.due_s = 0.0
+        self.newest_s: dict[int, float] = {}  # sending of the newest call that was looked at, by row
+        self.wanted: dict[int, InstanceSpec] = {}
+        self.told: dict[int, tuple[float, float]] = {}  # factors the audit knows of, by row
+
+    def look(self, live: Live) -> None:
+        """Compare every server with the twin, where EVERY_S has passed; needs no lock."""
+        if live.now_s < self.due_s:
+            return
+        self.due_s = live.now_s + EVERY_S
+        for i, served in list(live.served.items()):
+            calls = recent(list(served))
+            if not calls or calls[-1].sent_s == self.newest_s.get(i):
+                continue
+            self.newest_s[i] = calls[-1].sent_s
+            spec = live.fleet.instances[i]
+            try:
+                seen = compare(spec, calls)
+                if seen is not None:
+                    live.compared[i] = as_row(seen)
+                if seen is not None and is_off(seen):
+                    self.wanted[i] = halfway(spec, fit(spec, calls))
+            except InputError:  # its costs are not known: nothing to compare with
+                continue
+
+    def apply(self, live: Live) -> list[str]:
+        """Put in force what the last look asks for; what changed, in words. The caller holds the lock."""
+        told, specs = [], list(live.fleet.instances)
+        wanted, self.wanted = self.wanted, {}
+        for i, spec in wanted.items():
+            specs[i] = replace(specs[i], prefill_scale=spec.prefill_scale, decode_scale=spec.decode_scale)
             live.refined[i] = live.refined.get(i, 0) + 1
-    if told:
-        live.fleet = replace(live.fleet, instances=tuple(specs))
-        take_costs(live)
-    return told
+            scales = spec.prefill_scale, spec.decode_scale
+            known = self.told.get(i, (1.0, 1.0))
+            if any(abs(new / old - 1.0) > TOLD for new, old in zip(scales, known, strict=True)):
+                self.told[i] = scales
+                told.append(f"{spec.name}: prefill now x{scales[0]:.2f}, decode x{scales[1]:.2f} of its profile")
+        if wanted:
+            live.fleet = replace(live.fleet, instances=tuple(specs))
+            take_costs(live)
+        return told
 
 
-def refined(spec: InstanceSpec, seen: Mapping[str, Any]) -> InstanceSpec:
-    """A server's spec with the factors that take out its drift."""
-    prefill = factor(spec.prefill_scale, seen.get("ttft_drift"))
-    decode = factor(spec.decode_scale, seen.get("tpot_drift"))
-    return replace(spec, prefill_scale=prefill, decode_scale=decode)
+def recent(served: list[Served]) -> list[Served]:
+    """The calls of the last WINDOW_S before the newest, in the order of their sending."""
+    served.sort()
+    return [call for call in served if call.sent_s >= served[-1].sent_s - WINDOW_S]
 
 
-def factor(old: float, drift: float | None) -> float:
-    """A factor that takes out half of a drift (served over predicted, less 1): calls differ, and so do loads."""
-    if drift is None or abs(drift) <= TOLERATED:
-        return old
-    return round(min(BOUNDS[1], max(BOUNDS[0], old * math.sqrt(1.0 + drift))), 4)
+def is_off(seen: Compared) -> bool:
+    """Whether enough calls say that the costs are wrong."""
+    return seen.calls >= LEAST and max(abs(seen.ttft_drift), abs(seen.tpot_drift)) > TOLERATED
+
+
+def halfway(old: InstanceSpec, new: InstanceSpec) -> InstanceSpec:
+    """Half of the way from one spec's factors to the other's: calls differ, and so do loads."""
+    prefill = math.sqrt(old.prefill_scale * new.prefill_scale)
+    decode = math.sqrt(old.decode_scale * new.decode_scale)
+    return replace(old, prefill_scale=round(prefill, 4), decode_scale=round(decode, 4))
+
+
+def as_row(seen: Compared) -> dict[str, Any]:
+    """The comparison as the pages have it, s."""
+    row: dict[str, Any] = {"compared": seen.calls, "ttft_drift": seen.ttft_drift, "tpot_drift": seen.tpot_drift}
+    return row | {name: getattr(seen, name) for name in ("predicted_ttft_s", "ttft_s", "predicted_tpot_s", "tpot_s")}

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from control.engine.checkpoint import lost_rows
 from control.engine.history import History
+from control.engine.refine import Refiner
 from control.engine.state import Live
 from control.engine.tuner import Tuner
 
@@ -24,7 +25,7 @@ def succeed(loop: "Loop", successor: Live) -> None:
     loop.forks.stop()
     loop.shadows.end()
     loop.live, loop.history, loop.tuner = successor, History(), Tuner(loop.tuner.settings)
-    loop.refine_s = 0.0
+    loop.refiner = Refiner()
     loop.cover_window()
 
 

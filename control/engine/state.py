@@ -1,5 +1,6 @@
 """The live state: the world, where its work comes from, how fast it runs."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from control.model.fleet import Fleet
 from control.model.workload import Workload
 from control.policy.tables import Ints, Table
 from control.tuning.decide import SUGGEST, Memory
+from control.tuning.served import Served
 from control.tuning.whatif.promise import Guard
 from control.twin.caps import Cap, Switch, at_cost, begin_switches, live_costs, with_caps
 from control.twin.kernel import advance
@@ -63,6 +65,8 @@ class Live:
     counted: list[int] = field(default_factory=lambda: [0, 0])  # calls and workflows of requests so far
     gateway_url: str | None = None  # where requests come in
     refined: dict[int, int] = field(default_factory=dict)  # times the costs of a real server were refined, by row
+    served: dict[int, deque[Served]] = field(default_factory=dict)  # what real servers answered of late, by row
+    compared: dict[int, dict[str, Any]] = field(default_factory=dict)  # that beside the twin's replay, by row
     observed: dict[int, dict[str, Any]] = field(default_factory=dict)  # what is seen of real servers, by row
     broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
     begun_as: list[Any] | None = None  # `origin` of the engine, where another scenario was chosen since

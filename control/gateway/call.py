@@ -11,7 +11,6 @@ from aiohttp import web
 
 from control.engine.tickets import Identity, Order
 from control.gateway.openai import Ask, Stream, Usage
-from control.gateway.predict import Prediction
 from control.gateway.upstream import Fault
 from control.policy.codes import BY_CLIENT, CANCELLED, COMPLETED, FAILED, NO_CAUSE, SERVER_LOST
 
@@ -56,7 +55,6 @@ class Call:
     instance: int = -1  # the server that has it, -1: none
     begun_s: float = 0.0
     sent_s: float = 0.0  # its latest leg was sent
-    prediction: Prediction | None = None  # made then
     last_s: float = 0.0  # the last sign of life of its server; 0: none is awaited
     first_s: float = 0.0  # the first token
     writing_s: float = 0.0  # the client has been written to since; 0: it is not
@@ -105,7 +103,7 @@ class Call:
 
     def goes_elsewhere(self) -> None:
         """What came of the last leg counts no more."""
-        self.instance, self.stream, self.first_s, self.last_s, self.prediction = -1, None, 0.0, 0.0, None
+        self.instance, self.stream, self.first_s, self.last_s = -1, None, 0.0, 0.0
 
     async def open(self, headers: Mapping[str, str]) -> web.StreamResponse:
         """The response, its head sent: once, whoever goes on with it."""

@@ -199,7 +199,7 @@ class Gateway:
         if usage.input_tokens > 0:
             ratio = len(call.ask.raw) / usage.input_tokens
             self.bytes_a_token += 0.05 * (min(100.0, ratio) - self.bytes_a_token)
-        self.watcher.compare(call, generated)
+        self.watcher.note(call, generated)
 
     async def post(self, call: Call, upstream: Upstream, body: bytes) -> aiohttp.ClientResponse:
         """Send a body to a server; the response's head."""

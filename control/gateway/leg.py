@@ -27,8 +27,6 @@ class Leg:
         call.instance = upstream.row
         call.last_s = call.sent_s = time.monotonic()
         upstream.sent += 1
-        if call.kv is None:
-            call.prediction = self.gateway.watcher.predict(call, upstream.row)
         try:
             self.response: aiohttp.ClientResponse = await self.gateway.post(call, upstream, self.body)
         except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import numpy as np
 import orjson
 
 from control.adapters.faults import MetricsError
@@ -17,9 +16,10 @@ from control.adapters.load_header import parse_load_header
 from control.adapters.power import PowerSource, power_source
 from control.adapters.scrape import Scraper
 from control.adapters.watch import Watch
-from control.gateway.predict import Prediction, predict
+from control.engine.refine import NONE
 from control.gateway.upstream import BREAK_AFTER, Health, Upstream
 from control.policy.codes import COMPLETED
+from control.tuning.served import Served
 
 if TYPE_CHECKING:
     from control.gateway.call import Call
@@ -29,9 +29,8 @@ log = logging.getLogger("headway.gateway")
 
 READY_S = 30.0  # a one-token generation may take so long
 HEADER_EVERY_S = 0.5  # a server is asked to tell its load with an answer at most so often
-KEPT = 200  # comparisons kept of each server
+KEPT = 400  # answers kept of each server
 TOLD_FOR_S = 5.0  # what was told with an answer stands for metrics that are missing or stale so long
-COMPARE_EVERY_S = 0.2
 
 
 @dataclass
@@ -46,9 +45,6 @@ class Seen:
     power_limit_w: float | None = None
     power_set: bool = False  # a cap was set from here
     power_error: str = ""
-    compared_s: float = 0.0
-    refined: int = 0  # times its costs were refined when the pairs were begun
-    pairs: deque[tuple[float, float, float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
 
 
 class Watcher:
@@ -169,10 +165,7 @@ class Watcher:
         """Let the engine show what is known of a server."""
         seen, spec = self.seen[upstream.row], upstream.spec
         reading, watch = seen.watch.latest, seen.watch
-        refined = self.gateway.door.live.refined.get(upstream.row, 0)
-        if refined != seen.refined:  # what was predicted at other costs says nothing of these
-            seen.refined = refined
-            seen.pairs.clear()
+        live = self.gateway.door.live
         row: dict[str, Any] = {
             "health": upstream.health.value,
             "reason": upstream.reason,
@@ -184,14 +177,14 @@ class Watcher:
             "sent": upstream.sent,
             "faults": dict(upstream.faults),
             "power_error": seen.power_error or None,
-            "refined": refined,
-            **self.compared(upstream.row),
+            "refined": live.refined.get(upstream.row, 0),
+            **live.compared.get(upstream.row, NONE),
         }
         for name in ("engine", "version", "running", "waiting", "kv_used_fraction", "kv_used_tokens", "preemptions"):
             row[f"seen_{name}"] = None if reading is None else getattr(reading, name)
         if watch.state() != "live" and time.monotonic() - seen.told_s < TOLD_FOR_S:
             row |= {f"seen_{name}": value for name, value in seen.load.items() if value is not None}
-        self.gateway.door.live.observed[upstream.row] = row
+        live.observed[upstream.row] = row
 
     def wants_load(self, upstream: Upstream) -> bool:
         """Whether a server is to tell its load with its next answer."""
@@ -252,38 +245,20 @@ class Watcher:
             self.sources[where] = power_source(where, self.gateway.settings.agent_token)
         return self.sources[where]
 
-    # ---- predicted and measured
+    # ---- what was served
 
-    def predict(self, call: "Call", row: int) -> Prediction | None:
-        """What the profile of a server says of a call that is being sent there; not of every call under high load."""
-        seen, now_s = self.seen[row], time.monotonic()
-        if now_s - seen.compared_s < COMPARE_EVERY_S:
-            return None
-        seen.compared_s = now_s
-        return predict(self.gateway.door, call.uid, row)
-
-    def compare(self, call: "Call", generated: int) -> None:
-        """A call has ended: keep what was predicted of it beside what was served."""
-        if call.prediction is None or call.state != COMPLETED or not call.first_s or call.instance not in self.seen:
+    def note(self, call: "Call", generated: int) -> None:
+        """A call has ended: keep what its server served, for the engine to compare with what the twin says of it."""
+        if call.state != COMPLETED or call.instance not in self.seen or generated < 1:
             return
-        if call.stream is None or generated < 2:
-            return
-        ttft_s = call.first_s - call.sent_s
-        tpot_s = (time.monotonic() - call.first_s) / (generated - 1)
-        self.seen[call.instance].pairs.append((call.prediction.ttft_s, ttft_s, call.prediction.tpot_s, tpot_s))
-
-    def compared(self, row: int) -> dict[str, float | int | None]:
-        """Medians of what was predicted and of what was served, s, and how far they drifted apart."""
-        pairs = np.array(self.seen[row].pairs).reshape(-1, 4)
-        names = ("predicted_ttft_s", "ttft_s", "predicted_tpot_s", "tpot_s")
-        if len(pairs) < 3:
-            return {"compared": len(pairs), **dict.fromkeys(names)}
-        medians = {name: float(value) for name, value in zip(names, np.median(pairs, axis=0), strict=True)}
-        drifts = {
-            f"{name}_drift": medians[f"{name}_s"] / max(medians[f"predicted_{name}_s"], 1e-9) - 1.0
-            for name in ("ttft", "tpot")
-        }
-        return {"compared": len(pairs), **medians, **drifts}
+        usage, is_moved = call.usage, call.kv is not None  # KV that came from a prefiller is not computed there
+        prompt = usage.input_tokens if usage.input_tokens >= 0 else int(len(call.ask.raw) / self.gateway.bytes_a_token)
+        ttft_s = call.first_s - call.sent_s if call.first_s and not is_moved else math.nan
+        computed = 1 if is_moved else prompt - max(0, usage.cached)
+        took_s = time.monotonic() - call.sent_s
+        self.gateway.door.live.served.setdefault(call.instance, deque(maxlen=KEPT)).append(
+            Served(call.sent_s, computed, generated, ttft_s, took_s)
+        )
 
 
 class NotReadyError(Exception):

@@ -20,7 +20,6 @@ from control.engine.spare import start_gateway
 from control.engine.tickets import Identity
 from control.gateway.gateway import Gateway
 from control.gateway.host import GatewayHost
-from control.gateway.predict import predict
 from control.gateway.upstream import Health, Upstream
 from control.model.fleet import Fleet, InstanceSpec
 from control.policy.codes import COMPLETED
@@ -178,7 +177,6 @@ def warm() -> None:
     door = Door(live, lambda: (door.hear(), drain_journal(live))[0])
     for _ in range(2):
         uid, _ = door.enter(Identity(), 100, 10)
-        predict(door, uid, 1)
         emitted_by(live.world, door.rows[uid], live.now_s)
         door.first_token(uid)
         door.ends(uid, COMPLETED, 0, 100, 10, 0)

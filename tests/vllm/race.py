@@ -5,7 +5,9 @@
 Starts small on core 0 and med on core 1, calibrates both, finds the rate from the capacity that the simulator states
 under the first policy, and runs the same text-to-SQL shaped trace under every policy in turn, each run through a
 `headway engine` of its own with `headway load`, the order changing from run to run. `headway sim` runs the same trace,
-rate, seed and fleet file. A run whose queue only grows is ended early; of its P95 it is told what it is at least.
+rate, seed and fleet file, before the run. With --warm-ups, runs that do not count come first: from each the engine's
+refinement of the profiles is carried on to the next, into its fleet file and so into its prediction, as one engine that
+goes on would. A run whose queue only grows is ended early; of its P95 it is told what it is at least.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from tests.vllm.stack import Stack, calibrate, command, headway_over, write_flee
 from tests.vllm.work import write_trace
 
 FLOOD = 1000.0  # workflows/s: all of them at once, so that the throughput is the capacity
+WARM_UP_SEED = 1000
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 Report = dict[str, Any]
@@ -65,11 +68,12 @@ class Race:
         self.windows = dict(zip(("small", "med"), map(int, asked.windows.split(",")), strict=True))
         self.profiles: dict[str, Path] = {}
         self.rate = asked.rate
+        self.scales: dict[str, tuple[float, float]] = {}
 
     @property
     def known(self) -> dict[str, Any]:
         """What a fleet file is written from beside the servers."""
-        return {"profiles": self.profiles, "windows": self.windows}
+        return {"profiles": self.profiles, "windows": self.windows, "scales": self.scales}
 
     def learn(self) -> Report:
         """Profiles of the servers: those that were given, else measured now, one server at a time."""
@@ -97,33 +101,44 @@ class Race:
         """The rate as a share of the capacity under the first policy."""
         trace = write_trace(self.folder / "flood.jsonl", 300, 0)
         capacity = self.simulate(trace, self.policies[0], FLOOD, 0)["throughput_wps"]
-        self.rate = self.rate or self.options.load * capacity
+        self.rate = self.options.rate or self.options.load * capacity
         return {"capacity_wps": capacity, "rate_wps": self.rate}
 
-    def run(self, policy: str, seed: int) -> Report:
+    def warm_up(self) -> Report:
+        """Runs that do not count: the engine learns what the servers cost under load; the rate that follows from it."""
+        chosen = self.choose_rate()
+        for k in range(self.options.warm_ups):
+            say(line(self.run(self.policies[0], WARM_UP_SEED + k, self.options.warm_up_s)))
+            chosen = self.choose_rate()
+        return chosen
+
+    def run(self, policy: str, seed: int, duration_s: float) -> Report:
         """One real run and its prediction."""
-        trace = write_trace(self.folder / f"{seed}.jsonl", round(self.rate * self.options.duration), seed)
+        trace, scales = self.folder / f"{seed}.jsonl", dict(self.scales)
+        write_trace(trace, round(self.rate * duration_s), seed)
         predicted = self.simulate(trace, policy, self.rate, seed)
         for server in self.servers:
             server.forget()
         with headway_over(self.folder, self.servers, policy, self.options.alpha, **self.known) as stack:
             before = self.cpu(stack)
-            load = self.drive(stack, trace, seed)
+            load = self.drive(stack, trace, seed, duration_s)
             used = {name: seconds - before[name] for name, seconds in self.cpu(stack).items()}
             until(stack.is_idle, "the record says that all has ended")
-            seen = {name: row["observed"] for name, row in stack.instances().items()}
+            rows = stack.instances()
+            seen = {name: row["observed"] for name, row in rows.items()}
             refined = stack.events("refined")
-        return {"policy": policy, "seed": seed, "refined": refined, "observed": seen, "cpu_s": used} | beside(
-            load, predicted
-        )
+        if self.options.warm_ups:
+            self.scales = {name: tuple(row["scales"]) for name, row in rows.items()}
+        told = {"policy": policy, "seed": seed, "scales": scales, "refined": refined, "observed": seen, "cpu_s": used}
+        return told | beside(load, predicted)
 
-    def drive(self, stack: Stack, trace: Path, seed: int) -> Report:
+    def drive(self, stack: Stack, trace: Path, seed: int, duration_s: float) -> Report:
         """What the load driver reports; it is told to end --patience-s after the last workflow should have come."""
         how = ("--rate", self.rate, "--seed", seed, "--json")
         running = headway(self.folder, "load", "--url", stack.url, "--trace", trace, *how)
         try:
             with suppress(subprocess.TimeoutExpired):
-                running.wait(self.options.duration + self.options.patience_s)
+                running.wait(duration_s + self.options.patience_s)
             if running.is_alive():
                 running.signal(signal.SIGINT)
             running.wait(60.0)
@@ -140,7 +155,7 @@ class Race:
         """All runs; every other time in the other order."""
         for seed in range(self.options.first_seed, self.options.first_seed + self.options.runs):
             for policy in self.policies[:: -1 if seed % 2 else 1]:
-                report = self.run(policy, seed)
+                report = self.run(policy, seed, self.options.duration)
                 (self.folder / f"{seed}-{policy}-run.json").write_bytes(orjson.dumps(report))
                 say(line(report))
                 yield report
@@ -182,7 +197,7 @@ def beside(load: Report, predicted: Report) -> Report:
 
 def line(report: Report) -> str:
     """A run in one line."""
-    told = f"seed {report['seed']} {report['policy']}: "
+    told = f"seed {report['seed']} {report['policy']} {report['scales']}: "
     for name in ("mean_s", "p95_s"):
         told += f"{name} {report[name] or math.nan:.2f} (predicted {report['predicted'][name]:.2f}), "
     told += "ended early, " if report["ended_early"] else ""
@@ -224,6 +239,10 @@ def options(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=60.0, help="s in which workflows arrive")
     parser.add_argument("--patience-s", type=float, default=30.0, help="s after which a run that goes on is ended")
+    parser.add_argument(
+        "--warm-ups", type=int, default=0, help="runs before, of --warm-up-s, from which costs are learned"
+    )
+    parser.add_argument("--warm-up-s", type=float, default=120.0, help="s of such a run")
     parser.add_argument("--policies", default="hexgen,rr-fcfs", help="the first should win over the second")
     parser.add_argument("--alpha", type=float, default=0.3)
     parser.add_argument("--load", type=float, default=0.7, help="share of the simulated capacity")
@@ -242,7 +261,7 @@ def main() -> None:
     servers = (Server("small", on=0), Server("med", on=1))
     with scratch(asked.folder) as folder, serving(folder, *servers):
         race = Race(folder, servers, asked)
-        report: Report = {"profiles": race.learn(), **race.choose_rate()}
+        report: Report = {"profiles": race.learn(), **race.warm_up()}
         say(f"capacity {report['capacity_wps']:.2f} workflows/s, rate {report['rate_wps']:.2f}")
         report["runs"] = list(race.runs())
         report["verdict"] = verdict(report["runs"], race.policies)

@@ -103,8 +103,12 @@ def write_fleet(
     servers: Sequence[Server],
     profiles: dict[str, Path] | None = None,
     windows: dict[str, int] | None = None,
+    scales: dict[str, tuple[float, float]] | None = None,
 ) -> Path:
-    """A fleet file of real servers, named by their role or model; `profiles` are calibrated ones by name."""
+    """A fleet file of real servers, named by their role or model; `profiles` are calibrated ones by name.
+
+    `scales` are factors of their prefill and their decode, as an earlier engine learned them.
+    """
     parts = ['name = "tiny"\n']
     for server in servers:
         name = name_of(server)
@@ -113,6 +117,8 @@ def write_fleet(
             known = f'profile = "{profiles[name]}"\n'
         known += f"max_num_seqs = {SEATS}\nkv_tokens = {KV_TOKENS}\nblock_size = {BLOCK_TOKENS}\n"
         role = "" if server.role == "both" else f'role = "{server.role}"\n'
+        prefill, decode = (scales or {}).get(name, (1.0, 1.0))
+        known += f"prefill_scale = {prefill}\ndecode_scale = {decode}\n"
         window = f"window = {(windows or {}).get(name, SEATS)}\n"
         parts.append(f'[[instance]]\nname = "{name}"\nurl = "{server.url}"\nserved_model = "{MODEL}"\n')
         parts.append(known + role + window)

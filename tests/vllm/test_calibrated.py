@@ -51,7 +51,7 @@ def test_the_profiles_tell_the_two_servers_apart(race: Race, learned: dict[str, 
 
 def test_the_scheduler_that_knows_the_speeds_beats_the_one_that_takes_turns(race: Race) -> None:
     race.choose_rate()
-    hexgen, taking_turns = (race.run(policy, 1) for policy in race.policies)
+    hexgen, taking_turns = (race.run(policy, 1, DURATION_S) for policy in race.policies)
     assert hexgen["failures"] == {}
     assert hexgen["workflows"]["done"] == hexgen["workflows"]["planned"] > 5
     assert 1.0 / FACTOR < hexgen["predicted"]["mean_s"] / hexgen["mean_s"] < FACTOR
