@@ -77,20 +77,20 @@ def instances(snapshot: dict[str, Any]) -> None:
 
 def _ask(kind: str, value: str | float | None = None) -> None:
     if kind in CONFIRMED:
-        st.dialog(f"{kind.capitalize()} {value}?")(_confirm)(kind, str(value))
+        st.dialog(f"{kind.capitalize()} {value}?")(_confirm)(edits.question(), kind, str(value))
         return
     edits.submit(kind, value)
     st.rerun()
 
 
-def _confirm(kind: str, name: str) -> None:
+def _confirm(question: int, kind: str, name: str) -> None:
     now = look().snapshot or {"instances": []}
     row = next((i for i in now["instances"] if i["name"] == name), {"running": 0, "queued": 0})
     detail = frame.detail() or {}
     st.write(effect(kind, name, row["running"], row["queued"], (detail.get("forecasts") or {}).get(name)))
     with st.container(horizontal=True, gap="small"):
-        verb, asked = f"{kind.capitalize()} {name}", (kind, name)
-        if st.button(verb, key="confirm", type="primary", on_click=edits.submit, args=asked):
+        verb, asked = f"{kind.capitalize()} {name}", (question, kind, name)
+        if st.button(verb, key="confirm", type="primary", on_click=edits.submit_once, args=asked):
             st.rerun()
         if st.button("Keep it", key="cancel"):
             st.rerun()

@@ -80,6 +80,20 @@ def submit(kind: str, value: Any = None, old: Any = None, undo_of: int | None = 
         st.session_state["problem"] = str(error)
 
 
+def question() -> int:
+    """The number of a question that is about to be asked, for `submit_once`."""
+    number = int(st.session_state.get("questions", 0)) + 1
+    st.session_state["questions"] = st.session_state["unanswered"] = number
+    return number
+
+
+def submit_once(number: int, kind: str, value: Any, old: Any = None) -> None:
+    """`submit`, unless this question was answered before: a run that is broken off may call back a click twice."""
+    if st.session_state.get("unanswered") == number:
+        st.session_state["unanswered"] = None
+        submit(kind, value, old)
+
+
 def problem() -> str:
     """Why the viewer's last command could not be written, "" if it was."""
     return str(st.session_state.get("problem", ""))

@@ -54,15 +54,15 @@ def _card(card: scenarios.Card, seed: int, disabled: bool) -> None:
     st.html(tables.note(card.text) + tables.note(card.facts, "facts"))
     label = "Start again" if card.is_running else "Start"
     if st.button(label, key=f"start-{card.name}", disabled=disabled):
-        st.dialog(f"Start {card.name}?")(_confirm)(card.name, seed)
+        st.dialog(f"Start {card.name}?")(_confirm)(edits.question(), card.name, seed)
 
 
-def _confirm(name: str, seed: int) -> None:
+def _confirm(question: int, name: str, seed: int) -> None:
     now: dict[str, Any] = look().snapshot or {"fleet": {}}
     st.write(starting(name, seed, int(now["fleet"].get("active_workflows", 0))))
     with st.container(horizontal=True, gap="small"):
-        sent = (KIND, {"scenario": name, "seed": seed}, now.get("scenario"))
-        if st.button(f"Start {name}", key="confirm-scenario", type="primary", on_click=edits.submit, args=sent):
+        sent = (question, KIND, {"scenario": name, "seed": seed}, now.get("scenario"))
+        if st.button(f"Start {name}", key="confirm-scenario", type="primary", on_click=edits.submit_once, args=sent):
             st.rerun()
         if st.button("Keep what runs", key="keep-scenario"):
             st.rerun()

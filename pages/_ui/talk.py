@@ -22,7 +22,7 @@ def selected(asked: str) -> None:
         st.session_state.pop("talk_open", None)
         _story(number)
         if _open(number) and st.button(f"Give up #{number}", key="give-up"):
-            st.dialog(f"Give up workflow #{number}?")(_confirm)(number)
+            st.dialog(f"Give up workflow #{number}?")(_confirm)(edits.question(), number)
 
 
 def _close() -> None:
@@ -62,11 +62,11 @@ def _open(number: int) -> dict[str, Any] | None:
     return next((row for row in rows if row["workflow"] == number), None)
 
 
-def _confirm(number: int) -> None:
+def _confirm(question: int, number: int) -> None:
     st.write(giving_up(number))
     with st.container(horizontal=True, gap="small"):
-        sent = ("cancel", number)
-        if st.button(f"Give up #{number}", key="confirm-cancel", type="primary", on_click=edits.submit, args=sent):
+        sent = (question, "cancel", number)
+        if st.button(f"Give up #{number}", key="confirm-cancel", type="primary", on_click=edits.submit_once, args=sent):
             st.rerun()
         if st.button("Keep it", key="keep"):
             st.rerun()
