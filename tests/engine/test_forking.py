@@ -1,5 +1,7 @@
 """Forks of a live state: what they foretell, and that they leave it alone."""
 
+import os
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,11 @@ from control.engine.state import Live
 from control.errors import InputError, SettingError
 from control.metrics.slo import overdue_s
 from control.model.fleet import load_fleet
-from control.tuning.whatif.file import load_fork, save_fork
+from control.tuning.whatif import file as fork_file
+from control.tuning.whatif.file import MAGIC, digest, load_fork, save_fork
 from control.tuning.whatif.lab import Lab, banded
 from control.tuning.whatif.spec import read_spec
-from control.twin.world import World
+from control.twin.world import World, fork
 from control.workload.scenarios import scenario
 from tests.support import laws
 from tests.support.live import BY_INSTANCE
@@ -108,12 +111,40 @@ def test_an_exported_fork_runs_again_to_the_same_numbers(
 
 
 def test_a_file_that_is_no_fork_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "no.headway"
+    path, pipe = tmp_path / "no.headway", tmp_path / "pipe"
     path.write_bytes(b"nothing")
-    with pytest.raises(InputError, match="no fork that can be read"):
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="no fork of this version"):
         load_fork(path.read_bytes(), str(path))
-    for file in (str(path), str(tmp_path / "none")):
+    for file in (str(path), str(tmp_path / "none"), str(tmp_path), str(pipe)):
         assert main(["whatif", file]) == 2
+
+
+def sealed(packed: bytes) -> bytes:
+    """A file whose sum is right, whatever is in it."""
+    return MAGIC + digest(packed) + b"\n" + packed
+
+
+def test_a_file_that_was_changed_or_would_mislead_a_kernel_is_refused(
+    demo: tuple[Live, History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, history = demo
+    spec = read_spec({"minutes": 1, "seeds": 1, "settings": [{"name": "x", "alpha": 0.2}]})
+    given = fork_of(live, history, spec)
+    blob = save_fork(given, spec, {}, {})
+    for changed in (blob[:-1], blob[:-9] + b"x" + blob[-8:], blob + b"x"):
+        with pytest.raises(InputError, match="one: damaged or changed"):
+            load_fork(changed, "one")
+    for name, value in (("instance", 2**20), ("step", 9999), ("workflow", -2), ("next", 10**9)):
+        world = fork(given.world)
+        world.calls[name][-1] = value
+        with pytest.raises(InputError, match=rf"one: calls.{name} holds"):
+            load_fork(save_fork(given._replace(world=world), spec, {}, {}), "one")
+    with pytest.raises(InputError, match="no fork that can be read"):
+        load_fork(sealed(zlib.compress(b"no zip")), "one")
+    monkeypatch.setattr(fork_file, "LARGEST", 1000)
+    with pytest.raises(InputError, match="unpacked"):
+        load_fork(blob, "one")
 
 
 def test_settings_do_what_they_say(demo: tuple[Live, History]) -> None:

@@ -1,9 +1,11 @@
 """A fork as one file that runs again to the same numbers: tables as NumPy arrays, the rest as JSON.
 
-The file is a compressed zip of arrays without pickles; `head` holds what is no array. Costs are not kept: they follow
-from the fleet.
+The file is a line that says what it is, a line with the SHA-256 of the rest, and a compressed zip of arrays without
+pickles; `head` holds what is no array. Costs are not kept: they follow from the fleet. The sum tells a file that was
+damaged or edited from one that was exported; indices are checked besides, as the kernels trust them.
 """
 
+import hashlib
 import io
 import zipfile
 import zlib
@@ -21,9 +23,12 @@ from control.tuning.episodes import Arrival, Episode, Names
 from control.tuning.whatif.fork import Fork
 from control.tuning.whatif.spec import Spec, read_spec
 from control.twin.caps import Switch
+from control.twin.world import World
 
-VERSION = 1
+VERSION = 2
+MAGIC = b"headway fork\n"
 SUFFIX = ".headway"
+LARGEST = 2**31  # bytes of a fork, unpacked
 UNREADABLE = (zlib.error, zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 HEADS = ("arrival_s", "slo_s", "tenant", "kind", "go_on")
 
@@ -53,7 +58,34 @@ def save_fork(given: Fork, spec: Spec, result: dict[str, Any], about: dict[str, 
     arrays |= arrival_arrays("arrivals", given.arrivals) | arrival_arrays("contents", given.contents)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
-    return zlib.compress(buffer.getvalue(), 1)
+    packed = zlib.compress(buffer.getvalue(), 1)
+    return MAGIC + digest(packed) + b"\n" + packed
+
+
+def digest(packed: bytes) -> bytes:
+    """The sum of what was exported, in hexadecimal digits."""
+    return hashlib.sha256(packed).hexdigest().encode()
+
+
+def unpacked(blob: bytes) -> bytes:
+    """The zip in a file's bytes.
+
+    Raises:
+        SettingError: it is no fork, not as it was exported, or too large.
+    """
+    if not blob.startswith(MAGIC):
+        raise SettingError("no fork of this version: expected a file from Export")
+    stated, _, packed = blob[len(MAGIC) :].partition(b"\n")
+    if stated != digest(packed):
+        raise SettingError("damaged or changed since it was exported")
+    inflater = zlib.decompressobj()
+    found = inflater.decompress(packed, LARGEST)
+    if inflater.unconsumed_tail or not inflater.eof:
+        raise SettingError(f"larger than {LARGEST // 2**30} GiB unpacked, or cut short")
+    with zipfile.ZipFile(io.BytesIO(found)) as parts:
+        if sum(part.file_size for part in parts.infolist()) > LARGEST:
+            raise SettingError(f"larger than {LARGEST // 2**30} GiB unpacked")
+    return found
 
 
 def load_fork(blob: bytes, where: str) -> tuple[Fork, Spec, dict[str, Any], dict[str, Any]]:
@@ -63,11 +95,14 @@ def load_fork(blob: bytes, where: str) -> tuple[Fork, Spec, dict[str, Any], dict
         InputError: it is damaged, or of another version.
     """
     try:
-        arrays = np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False)
+        arrays = np.load(io.BytesIO(unpacked(blob)), allow_pickle=False)
         head = orjson.loads(arrays["head"].tobytes())
         if head.get("headway_fork") != VERSION:
             raise SettingError(f"headway_fork = {head.get('headway_fork')!r}: version {VERSION} is accepted")
-        return fork_of(arrays, head), read_spec(head["spec"]), head["result"], head["about"]
+        given = fork_of(arrays, head)
+        for world in (given.world, *(world for world, _ in given.future.values())):
+            check_indices(world, given.names)
+        return given, read_spec(head["spec"]), head["result"], head["about"]
     except SettingError as error:
         raise InputError(f"{where}: {error}") from error
     except UNREADABLE as error:
@@ -100,6 +135,30 @@ def fork_of(arrays: Any, head: dict[str, Any]) -> Fork:
         contents=[one for one in arrivals_of("contents", arrays) if isinstance(one, Episode)],
         future=futures,
     )
+
+
+def check_indices(world: World, names: Names) -> None:
+    """Raise SettingError where a row points outside its table: kernels check no bounds."""
+    n, w, c, s = (len(table) for table in (world.instances, world.workflows, world.calls, world.steps))
+    calls, flows, seats = world.calls, world.workflows, np.arange(world.running.shape[1])
+    seated = world.running[seats < world.instances["n_running"][:, None]]
+    bounds = (
+        ("calls.workflow", calls["workflow"], 0, w),
+        ("calls.instance", calls["instance"], -1, n),
+        ("calls.step", calls["step"], 0, s),
+        ("calls.tenant", calls["tenant"], 0, len(names.tenants)),
+        *((f"calls.{name}", calls[name], -1, world.slots.shape[1]) for name in ("shared_key", "stream_key")),
+        *((f"calls.{name}", calls[name], -1, max(c, 1)) for name in ("next", "prev")),
+        ("workflows.first_call", flows["first_call"], 0, c + 1),
+        ("workflows.n_calls", flows["first_call"] + flows["n_calls"], 0, c + 1),
+        ("workflows.kind", flows["kind"], 0, len(names.kinds)),
+        ("workflows.tenant", flows["tenant"], 0, len(names.tenants)),
+        ("running", seated, 0, c),
+        ("slots", world.slots, -1, len(world.prefixes)),
+    )
+    for name, values, low, high in bounds:
+        if values.size and not (low <= values.min() and values.max() < high):
+            raise SettingError(f"{name} holds {values.min()} to {values.max()}: expected {low} to {high - 1}")
 
 
 def arrival_arrays(name: str, arrivals: Any) -> dict[str, Any]:
