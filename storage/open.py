@@ -69,13 +69,17 @@ class Store:
 
     @contextmanager
     def _in_place(self) -> Iterator[None]:
+        if problem := self.displaced():
+            raise StoreError(f"{self.url}: {problem}")
+        yield
+
+    def displaced(self) -> str:
+        """What became of a SQLite file that was deleted or replaced since it was opened, "" if it is in its place."""
         try:
             there = self._file is None or self._file.stat().st_ino == self._inode
         except OSError as error:
-            raise StoreError(f"{self.url}: the file is gone: {error.strerror}") from error
-        if not there:
-            raise StoreError(f"{self.url}: the file was replaced by another one")
-        yield
+            return f"the file is gone: {error.strerror}"
+        return "" if there else "the file was replaced by another one"
 
     def data_version(self) -> int:
         """SQLite's number that moves when any other connection commits; about 10 us a call."""

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pages._ui import routes
+from storage.open import open_store
 from tests.support.snapshots import StandInEngine
 
 
@@ -72,3 +73,20 @@ def test_the_component_imports_only_files_that_are_there() -> None:
         for line in script.read_text().splitlines():
             if line.startswith("import "):
                 assert line.split('"./')[1].rstrip('";') in names
+
+
+def test_a_store_that_was_deleted_is_opened_anew(engine: StandInEngine, url: str) -> None:
+    engine.tick()
+    assert body(routes.live(request("since=0")))["seq"] == 1
+    for file in Path(url.removeprefix("sqlite:///")).parent.glob("headway.db*"):
+        file.unlink()
+    anew = open_store(url)  # as the engine would, started again
+    try:
+        assert body(routes.live(request("since=0"))) == {"seq": 0}
+        again = StandInEngine(anew)
+        for _ in range(2):
+            again.tick()
+        assert body(routes.live(request("since=0")))["seq"] == 2
+        assert body(routes.health(request()))["engine"] == "up"
+    finally:
+        anew.close()
