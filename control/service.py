@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from types import FrameType
 from typing import Any
@@ -31,8 +33,8 @@ from control.model.workload import Workload
 from control.tuning.warmup import warm_up
 from control.workload.arrivals import arrange
 from control.workload.load import load_trace
-from control.workload.scenarios import scenario
-from storage import lease
+from control.workload.scenarios import WINDOW_IDS, scenario
+from storage import lease, readers
 from storage.journal import Batch, Journal
 from storage.open import Store, open_store
 
@@ -258,7 +260,7 @@ def restored(
     saved = Journal(store).load_checkpoint()
     new = [("engine_started", f"engine started: {source.name} on {fleet.name}, seed {source.seed}")]
     if saved is None:
-        return begin(fleet, source, settings), new, []
+        return begin(fleet, above(store, source), settings), new, []
     at, _, blob = saved
     try:
         if fresh:
@@ -269,8 +271,15 @@ def restored(
     except StaleCheckpointError as error:
         lost = [row | {"state": "failed", "cause": "engine_replaced"} for row in checkpoint.unfinished(blob)]
         log.info("starting afresh: %s", error)
-        live = begin(fleet, source, settings)
+        live = begin(fleet, above(store, source, lost), settings)
         return live, [*new, ("engine_fresh", f"fresh start ({error}); {len(lost)} workflows ended")], lost
+
+
+def above(store: Store, source: Source, lost: Sequence[dict[str, Any]] = ()) -> Source:
+    """The same work, its workflows numbered above all that the store knows and those that it is about to."""
+    known = [readers.highest_workflow(store), *(row["id"] for row in lost)]
+    highest = max((number for number in known if number is not None), default=None)
+    return source if highest is None else replace(source, first_id=WINDOW_IDS * (highest // WINDOW_IDS + 1))
 
 
 def set_up_logging() -> None:

@@ -130,6 +130,13 @@ def workflow(store: Store, number: int) -> dict[str, Any] | None:
     return rows[0] if rows else None
 
 
+def highest_workflow(store: Store) -> int | None:
+    """The highest number of a finished workflow; None where there is none."""
+    with store.reading() as connection:
+        found: int | None = connection.execute(sa.select(sa.func.max(WORKFLOW.c.id))).scalar()
+    return found
+
+
 def detail(store: Store) -> dict[str, Any] | None:
     """Queues, ledger, active workflows and the tuner as of the newest snapshot; None before the first."""
     with store.reading() as connection:

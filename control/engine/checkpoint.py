@@ -4,7 +4,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,9 @@ def identity(fleet: Fleet, source: Source) -> dict[str, Any]:
 def save(live: Live) -> bytes:
     """The live state, journal drained, as compressed bytes."""
     rolling = live.rolling
-    head = identity(live.given, live.source) | {
+    if live.identity is None:
+        live.identity = identity(live.given, live.source)  # of a thousand instances it takes its time
+    head = live.identity | {
         "policy": live.policy,
         "next_window": live.next_window,
         "next_stream": live.next_stream,
@@ -70,6 +72,7 @@ def save(live: Live) -> bytes:
         "flows": [[key, flow.number, flow.session] for key, flow in live.flows.items()],
         "counted": live.counted,
         "begun_as": live.begun_as,
+        "first_id": live.source.first_id,
         "scales": [[spec.prefill_scale, spec.decode_scale] for spec in live.fleet.instances],
     }
     arrays: dict[str, Any] = {"head": np.frombuffer(orjson.dumps(head), np.uint8)}
@@ -134,7 +137,7 @@ def load_live(arrays: Any, head: dict[str, Any], fleet: Fleet, source: Source) -
     switches = [Switch(*row) for row in head["switches"]]
     live = Live(
         fleet,
-        source,
+        replace(source, first_id=head.get("first_id", 0)),
         load_world(arrays, capped, switches),
         arrays["streams"],
         arrays["declared"],

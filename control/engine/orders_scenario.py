@@ -12,7 +12,7 @@ from control.engine.state import Live, start
 from control.errors import SettingError
 from control.model.fleet import load_fleet
 from control.policy.codes import ACTIVE
-from control.workload.scenarios import scenario
+from control.workload.scenarios import WINDOW_IDS, scenario
 
 
 def begin_scenario(live: Live, command: Mapping[str, Any]) -> Outcome:
@@ -24,7 +24,7 @@ def begin_scenario(live: Live, command: Mapping[str, Any]) -> Outcome:
     if live.source.scenario is None:
         raise SettingError("a trace is replayed: start the engine with --demo for scenarios")
     mix = scenario(name)
-    source = Source(mix.name, seed, scenario=mix)
+    source = Source(mix.name, seed, scenario=mix, first_id=live.source.first_id + WINDOW_IDS * live.next_window)
     begun = start(load_fleet(mix.fleet), source, mix.policy, EngineSettings.alpha, live.speed)
     begun.begun_as = live.origin
     ended = int(np.count_nonzero(live.world.workflows["state"] == ACTIVE))

@@ -21,6 +21,7 @@ class Source:
     scenario: Scenario | None = None
     trace: Workload | None = None  # arranged
     is_gateway: bool = False  # neither: requests come in over HTTP
+    first_id: int = 0  # added to the numbers of workflows: a store that holds an earlier run has none of them twice
 
     def window(self, index: int, load_scale: float) -> Workload:
         """The workflows that arrive in window `index`; load_scale thins or thickens a scenario.
@@ -29,8 +30,15 @@ class Source:
         """
         if self.scenario is None:
             assert self.trace is not None
-            return windowed(self.trace, index)
-        return window(self.scenario, self.seed, index, load_scale)
+            return self._numbered(windowed(self.trace, index))
+        return self._numbered(window(self.scenario, self.seed, index, load_scale))
+
+    def _numbered(self, work: Workload) -> Workload:
+        if self.first_id == 0:
+            return work
+        workflows = work.workflows.copy()
+        workflows["id"] += self.first_id
+        return work._replace(workflows=workflows)
 
     @property
     def form(self) -> str:

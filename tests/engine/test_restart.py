@@ -1,5 +1,6 @@
 """Another scenario begins while the engine runs: what was, ends in one commit; a killed engine comes back in it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from control.engine.state import Live, start
 from control.model.fleet import load_fleet
 from control.service import restored
 from control.workload.generate import generate
-from control.workload.scenarios import scenario, scenario_names
+from control.workload.scenarios import WINDOW_IDS, scenario, scenario_names
 from storage import commands, readers
 from storage.journal import Journal
 from storage.open import Store
@@ -56,9 +57,11 @@ def choose(loop: Loop, name: str, seed: int = 0, expected: Any = None) -> dict[s
     "name", [n if n in ("agents", "step-load") else pytest.param(n, marks=pytest.mark.slow) for n in scenario_names()]
 )
 def test_it_begins_as_if_the_engine_had_been_started_with_it(loop: Loop, name: str) -> None:
+    windows = loop.live.next_window
     assert choose(loop, name, 3)["state"] == "applied"
     mix = scenario(name)
-    fresh = start(load_fleet(mix.fleet), Source(name, 3, scenario=mix), mix.policy, ORIGIN.alpha, 5.0)
+    source = Source(name, 3, scenario=mix, first_id=windows * WINDOW_IDS)
+    fresh = start(load_fleet(mix.fleet), source, mix.policy, ORIGIN.alpha, 5.0)
     assert unlike_tables(loop.live.world, fresh.world) == []
     assert (loop.live.policy, loop.live.fleet, loop.live.now_s) == (mix.policy, fresh.fleet, 0.0)
     loop.tick(4.0)
@@ -77,6 +80,24 @@ def test_what_was_under_way_ends_in_the_same_commit(loop: Loop) -> None:
     newest = readers.latest_snapshot(loop.store)
     assert newest is not None
     assert (newest["payload"]["scenario"], newest["sim_s"]) == ("burst", 0.0)
+
+
+def test_no_number_of_a_workflow_comes_twice_in_a_store(loop: Loop) -> None:
+    seen: set[int] = set()
+    for k in range(4):
+        for _ in range(3):
+            loop.tick(9.0)
+            loop.record()
+        own = {int(number) for number in loop.live.world.workflows["id"]}
+        assert not own & seen
+        seen |= own | {row["id"] for row in readers.workflows(loop.store, 9999)}
+        if k == 1:  # a kill in between
+            source = replace(loop.live.source, first_id=0)
+            live = checkpoint.load(checkpoint.save(loop.live), loop.live.given, source)
+            assert live.source.first_id == loop.live.source.first_id
+        choose(loop, "demo-mixed" if k % 2 else "burst", k)
+    ids = [row["id"] for row in readers.workflows(loop.store, 9999)]
+    assert len(ids) == len(set(ids)) > 100
 
 
 def test_history_and_tuner_begin_anew_and_the_speed_stays(loop: Loop) -> None:
