@@ -44,7 +44,7 @@ def judge_fork(loop: "Loop") -> None:
 
 def go_on(loop: "Loop") -> None:
     """Store what is new of the forks, and have the shadows come along."""
-    loop.forks.record(loop.store, time.time(), lambda: past_lines(loop.store, loop.live))
+    loop.forks.record(loop.store, time.time(), lambda at_s: past_lines(loop.store, loop.live, at_s))
     loop.shadows.follow(loop.live.now_s)
 
 

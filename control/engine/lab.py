@@ -176,7 +176,7 @@ class Forks:
         words = {"rolled_back": "taken back", "kept": "kept its promise", "replaced": "no longer watched"}[state]
         return ("rolled_back" if state == ROLLED_BACK else "guard_" + state), f"{guard.name} {words}: {why}"
 
-    def record(self, store: Store, at: float, past: Callable[[], Row]) -> None:
+    def record(self, store: Store, at: float, past: Callable[[float], Row]) -> None:
         """Store what is new. A store that is busy is tried again at the next call."""
         for job in list(self.jobs):
             try:
@@ -187,10 +187,10 @@ class Forks:
             if ended and job.stored is job.latest and job.stored is not None:
                 self.jobs.remove(job)
 
-    def store_job(self, store: Store, job: Job, at: float, past: Callable[[], Row]) -> None:
+    def store_job(self, store: Store, job: Job, at: float, past: Callable[[float], Row]) -> None:
         """Store the newest result of one fork, and its file once it is done."""
         if job.run_id is None:
-            params = job.params | {"at": at, "past": past()}
+            params = job.params | {"at": at, "past": past(job.given.now_s)}
             first = job.latest or failed("") | {"state": "running", "reason": None}
             label = ", ".join(setting.name for setting in job.spec.settings[1:4])
             job.run_id = runs.save(store, "whatif", params, first, label)

@@ -55,12 +55,15 @@ def _choice(run: Run, setting: Setting) -> dict[str, Any]:
 
 
 def _chart(run: Run, drawn: Sequence[Setting], key: str, title: str, unit: str, limit: float | None) -> dict[str, Any]:
-    """One line of all settings, each going on from where the past ends."""
+    """One line of all settings, each going on from where the past ends; of a fork of the past also what came since."""
     past, times = run["params"].get("past") or {}, result_of(run).get("times_s") or ()
     before = past.get(key) or ()
     kept, shown = _spread(len(before)), _spread(len(times))
     lines = {int(s["index"]): (s.get("lines") or {}).get(key) or {} for s in drawn}
-    high = _highest(before, lines.values())
+    since, end_s = past.get("since") or {}, times[-1] if times else 0.0
+    after = (since.get(key) or ())[: sum(s <= end_s for s in since.get("times_s") or ())]
+    came = _spread(len(after))
+    high = _highest([*before, *after], lines.values())
     decimals = max(0, DIGITS - 1 - floor(log10(high))) if high > 0.0 else DIGITS
     joint = _rounded(before, [len(before) - 1], decimals) if before else []
     lead = [] if joint == [None] else joint
@@ -70,6 +73,7 @@ def _chart(run: Run, drawn: Sequence[Setting], key: str, title: str, unit: str, 
         "title": title,
         "unit": unit,
         "past": {"x": [*at, 0.0], "y": _rounded(before, kept, decimals) + joint} if before else {"x": [], "y": []},
+        "since": {"x": [_minutes(since["times_s"][k]) for k in came], "y": _rounded(after, came, decimals)},
         "x": [0.0] * len(lead) + [_minutes(times[k]) for k in shown],
         "lines": {str(k): _line(line, shown, lead, decimals) for k, line in lines.items()},
         "high": high,

@@ -35,6 +35,14 @@ def test_without_a_past_lines_begin_with_their_first_value() -> None:
     assert len(drawn["lines"]["1"]["mean"]) == len(drawn["x"])
 
 
+def test_a_fork_of_the_past_shows_what_came_as_far_as_it_looks_ahead() -> None:
+    run = forks.run()
+    times_s = [60.0 * k for k in range(1, 9)]
+    run["params"]["past"]["since"] = {"times_s": times_s, "p95_s": [20.0 + k for k in range(8)]}
+    assert chart(run)["since"] == {"x": [1.0, 2.0, 3.0, 4.0, 5.0], "y": [20.0, 21.0, 22.0, 23.0, 24.0]}
+    assert chart(forks.run())["since"] == {"x": [], "y": []}
+
+
 def test_a_long_horizon_is_thinned_to_what_a_chart_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "TIMES_S", [10.0 * k for k in range(1, 181)])
     drawn = chart(forks.run())

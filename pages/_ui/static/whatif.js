@@ -212,6 +212,7 @@ function traces(chart, selected, name, theme) {
   const drawn = [all(chart, theme)];
   if (same) drawn.push(...filled(chart, same, faded(theme.muted, 0.14)));
   drawn.push(line(chart.past.x, chart.past.y, "so far", chart, { color: theme.text, width: 1.5 }));
+  if (chart.since?.x.length) drawn.push(line(chart.since.x, chart.since.y, "what came", chart, { color: theme.text, width: 1.5 }));
   if (same) drawn.push(line(chart.x, same.mean, "as it is", chart, { color: theme.muted, width: 1.5, dash: "dash" }));
   if (mine && selected !== AS_IT_IS) drawn.push(line(chart.x, mine.mean, name, chart, { color: theme.blue, width: 2 }));
   return drawn;
