@@ -72,6 +72,6 @@ if seen := frame.opened("workflows", "Workflows", "Which one is late, and why?")
     wanted = chosen()
     if asked := st.query_params.get("workflow"):
         selected(asked)
-    remark = "furthest past their deadline first, then ended ones by debt"
+    remark = "furthest past their deadline first: active ones, then those that ended"
     with frame.panel("listed", "Workflows", remark), st.container(key="scroll-listed"):
         listing(wanted, more.rows(workflows.PAGE, workflows.MOST))

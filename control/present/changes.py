@@ -31,10 +31,11 @@ class Change(NamedTuple):
 
 
 class Undo(NamedTuple):
-    """What can still be taken back, by the command's id, and the commands that were."""
+    """What can still be taken back, by the command's id, the commands that were, and those whose undo is under way."""
 
     orders: Mapping[int, Order]
     done: frozenset[int]
+    under_way: frozenset[int] = frozenset()
 
 
 def changes(
@@ -62,7 +63,9 @@ def undo_of(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str,
     """
     rows = list(events)
     caused = {e["command_id"]: e for e in rows if e["command_id"] is not None}
-    done = frozenset(c["undo_of"] for c in commands if c["undo_of"] is not None and c["state"] != "refused")
+    undoing = [c for c in commands if c["undo_of"] is not None and c["state"] != "refused"]
+    done = frozenset(c["undo_of"] for c in undoing)
+    under_way = frozenset(c["undo_of"] for c in undoing if c["state"] == "pending")
     history = [(_at(c), 1, c["id"], c) for c in commands if c["state"] != "refused"]
     history += [(e["at"], 0, e["id"], e) for e in rows if e["command_id"] is None]
     orders: dict[int, Order] = {}
@@ -76,13 +79,14 @@ def undo_of(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str,
             order = inverse(row, event.get("old") if event else None)
             orders |= {number: order} if order is not None else {}
         touched |= things
-    return Undo(orders, done)
+    return Undo(orders, done, under_way)
 
 
 def of_command(row: Mapping[str, Any], undo: Undo) -> Change:
     """The line of a command."""
     undone = row["id"] in undo.done and row["state"] == "applied"
-    how = "✓ applied, undone" if undone else outcome(row)
+    fate = "undo pending" if row["id"] in undo.under_way else "undone"
+    how = f"✓ applied, {fate}" if undone else outcome(row)
     prefix = f"undo of #{row['undo_of']}: " if row["undo_of"] is not None else ""
     order = undo.orders.get(row["id"])
     what = prefix + asked(row)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from control.present.cells import Cell, Table, duration, signed, tidy, workflow
+from control.present.queues import EST_QUEUE, EST_RUN
 from control.present.units import NOTHING, number, quantity, seconds
 
 Row = Mapping[str, Any]
@@ -74,7 +75,7 @@ def nothing(wanted: Filter) -> str:
 def table(rows: Sequence[Row]) -> Table:
     """The newest placements, a row each."""
     heads = [Cell("No.", "num"), Cell("Sim time", "num"), Cell("Workflow", "id"), Cell("Stage"), Cell("Instance", "id")]
-    heads += [Cell("Est. run", "num"), Cell("Est. queue", "num"), Cell("Score", "num")]
+    heads += [EST_RUN, EST_QUEUE, Cell("Score", "num", hint="The largest wins")]
     heads += [Cell("Runner-up", "id"), Cell("Its score", "num"), Cell("Policy"), Cell("α", "num")]
     return Table(heads, [_listed(row) for row in rows])
 
@@ -126,8 +127,8 @@ def receipt(row: Row) -> Table:
     """Both terms of the score as bars, instance by instance; the chosen one and the runner-up are marked."""
     rows, second = compared(row), runner_up(row)
     longest = {name: max((c[name] or 0.0 for c in rows), default=0.0) for name in ("t_comp_s", "t_queue_s")}
-    heads = [Cell("Instance", "id"), Cell(""), Cell("Est. run", "num"), Cell("", "size run")]
-    heads += [Cell("Est. queue", "num"), Cell("", "size wait")]
+    heads = [Cell("Instance", "id"), Cell(""), EST_RUN, Cell("", "size run")]
+    heads += [EST_QUEUE, Cell("", "size wait")]
     heads += [Cell("Score", "num", hint=f"{SCORES.get(row['policy'], 'dispatch score')}; the largest wins")]
     heads += [Cell("Seen", "num", hint="How old what was known of the instance was")]
     return Table(heads, [_candidate(c, row["instance"], second, longest) for c in rows])
@@ -184,7 +185,8 @@ def unlisted(row: Row) -> str:
 def no_receipt(row: Row) -> str:
     """The sentence for a placement whose receipt is not kept."""
     terms = f"estimated run {duration(row['t_comp_s']).text}, queue {duration(row['t_queue_s']).text}"
-    return f"What it was compared with is not kept, only its own terms: {terms}, score {score(row['score'])}."
+    kept = "What it was compared with is kept no more (the store has that of the newest 20,000 placements)"
+    return f"{kept}, only its own terms: {terms}, score {score(row['score'])}."
 
 
 def became(row: Row, ended: Row | None) -> str:
@@ -208,9 +210,15 @@ def verdict(run: Row) -> str:
         return f"The runner-up cannot be told: {result['problem']}."
     difference_s, other = result["difference_s"], params["runner_up"]
     if abs(difference_s) <= SAME_S:
-        return f"On {other} the workflow would have taken the same time."
-    word = "longer" if difference_s > 0.0 else "less"
-    return f"On {other} the workflow would have taken {seconds(tidy(abs(difference_s)))} {word}."
+        told = f"On {other} the workflow would have taken the same time"
+    else:
+        word = "longer" if difference_s > 0.0 else "less"
+        told = f"On {other} the workflow would have taken {seconds(tidy(abs(difference_s)))} {word}"
+    debt_s = tidy(result["other_debt_s"] - result["debt_s"])
+    if abs(debt_s) <= SAME_S:
+        return f"{told}."
+    word = "more" if debt_s > 0.0 else "less"
+    return f"{told}, and all workflows would have run up {seconds(abs(debt_s))} {word} of SLO debt."
 
 
 def replayed(run: Row) -> str:
@@ -258,7 +266,7 @@ def by_instance(run: Row) -> Table:
 
 def _pair(label: str, was_s: float, other_s: float) -> list[Cell]:
     difference_s = tidy(other_s - was_s)
-    kind = "good" if difference_s > 0 else "amber" if difference_s < 0 else "muted"
+    kind = "good" if difference_s < 0 else "amber" if difference_s > 0 else "muted"  # of what would have been
     return [Cell(label), duration(was_s), duration(other_s), Cell(signed(difference_s), f"num {kind}")]
 
 

@@ -119,6 +119,24 @@ def facts(row: Mapping[str, Any]) -> str:
     return f"{row['kind']} of {row['tenant']}, {STATES.get(row['state'], row['state'])}{cause}{slo}"
 
 
+def why(row: Mapping[str, Any]) -> str:
+    """Why an ended workflow is late, in a sentence; "" where it is not, or what took its time is not recorded."""
+    late, spent, timeline = _late(row), row.get("ledger"), row.get("timeline")
+    if late is None or late <= 0.0 or not spent or not timeline:
+        return ""
+    took: dict[str, list[float]] = {}
+    for call in timeline:
+        if call["critical"] and call["finished_s"] is not None and call["ready_s"] is not None:
+            took.setdefault(str(call["stage"]), []).append(call["finished_s"] - call["ready_s"])
+    if not took:
+        return ""
+    stage = max(took, key=lambda name: sum(took[name]))
+    n = len(took[stage])
+    calls = f"{n} calls of {stage} in a row" if n > 1 else f"one call of {stage}"
+    text = f"Late by {duration(late).text}: {calls} took {duration(sum(took[stage])).text} of it"
+    return f"{text}; most over the plan: {worst(list(CAUSES), spent)}." if max(spent) > 0.0 else f"{text}."
+
+
 def progress(active: Mapping[str, Any]) -> str:
     """A workflow on its way in one line."""
     late, calls = active["late_s"], f"{number(active['done_calls'])} of {number(active['calls'])} calls done"
@@ -136,8 +154,8 @@ def window(book: Mapping[str, Any], workflows: int) -> str:
 def unknown(workflow_id: int) -> str:
     """The sentence for a number that no workflow has."""
     return (
-        f"No workflow #{workflow_id} is on its way or in the store. The store keeps the workflows of the last 24 h; "
-        "choose one of the list below."
+        f"No workflow #{workflow_id} is on its way or in the store, which keeps those of the last 24 h, the newest "
+        "50,000 at most; choose one of the list below."
     )
 
 

@@ -69,7 +69,9 @@ class Mark(NamedTuple):
 
 def marks_of(events: Iterable[Mapping[str, Any]]) -> list[Mark]:
     """The marks of event rows, oldest first, with equal kinds within one second merged into one."""
-    rows = sorted((e for e in events if e["kind"] in MARKED), key=lambda e: (e["at"], e["id"]))
+    rows = sorted(
+        (e for e in events if e["kind"] in MARKED and not _changed_nothing(e)), key=lambda e: (e["at"], e["id"])
+    )
     groups: list[list[Mapping[str, Any]]] = []
     for event in rows:
         if groups and _together(groups[-1][0], event):
@@ -77,6 +79,12 @@ def marks_of(events: Iterable[Mapping[str, Any]]) -> list[Mark]:
         else:
             groups.append([event])
     return [Mark(int(g[0]["id"]), float(g[0]["at"]), str(g[0]["kind"]), _label(g)) for g in groups]
+
+
+def _changed_nothing(event: Mapping[str, Any]) -> bool:
+    """Whether it tells of a tuning run that found the α in force the best: a line at every run would bury the rest."""
+    new = value_of(event.get("new"))
+    return bool(event["kind"] == "tuning" and new is not None and new == value_of(event.get("old")))
 
 
 def _together(first: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
@@ -90,7 +98,7 @@ def _label(group: list[Mapping[str, Any]]) -> str:
     if kind == "alpha" and isinstance(new, int | float):
         return f"α {new:.2f}"
     if kind == "tuning":
-        return f"tuning α {new:.2f}" if isinstance(new, int | float) else kind
+        return f"suggests α {new:.2f}" if isinstance(new, int | float) else kind
     if kind == "speed" and isinstance(new, int | float):
         return f"speed ×{new:g}"
     if kind == "load_scale" and isinstance(new, int | float):

@@ -15,6 +15,13 @@ ROWS = 80
 #: A call with less time left than this (s) is near its deadline.
 NEAR_S = 10.0
 
+EST_RUN = Cell("Est. run", "num", hint="By the lengths known of its stage, alone on the instance")
+EST_QUEUE = Cell(
+    "Est. queue",
+    "num",
+    hint="The estimated runs of all calls there, one after the other: the policy's term for the load, not the wait; a "
+    "batch serves them side by side",
+)
 HEADS = (
     Cell("#", "num place"),
     Cell("Call", "id"),
@@ -23,8 +30,8 @@ HEADS = (
     Cell("Tenant"),
     Cell("Laxity", "num", hint="Budget less the wait and the estimated run; below 0 the call is late already"),
     Cell("Waits", "num"),
-    Cell("Est. run", "num"),
-    Cell("Est. queue", "num"),
+    EST_RUN,
+    EST_QUEUE,
     Cell("Budget", "num"),
     Cell("Score", "num", hint="The score the call was placed here by"),
     Cell("Runner-up", hint="The instance that came second, and its score; none: no other could take the call"),
@@ -139,8 +146,8 @@ def placements(decisions: Sequence[Mapping[str, Any]]) -> Table:
         Cell("Call", "id"),
         Cell("Stage"),
         Cell("Instance", "id"),
-        Cell("Est. run", "num"),
-        Cell("Est. queue", "num"),
+        EST_RUN,
+        EST_QUEUE,
     ]
     heads += [Cell("Budget", "num"), Cell("Score", "num"), Cell("Runner-up")]
     return Table(heads, [_placed(row) for row in decisions])

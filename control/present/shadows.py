@@ -5,6 +5,7 @@ from typing import Any
 
 from control.present.cells import Cell, Table, amount, measured, share, signed
 from control.present.units import MINUS, NOTHING
+from control.present.wording import SCORED
 
 Snapshot = Mapping[str, Any]
 #: How many policies the engine runs in the shadow at most.
@@ -50,7 +51,8 @@ def _real(snapshot: Snapshot, real: Mapping[str, Any]) -> list[Cell]:
 
 
 def _shadow(row: Mapping[str, Any], real: Mapping[str, Any]) -> list[Cell]:
-    alpha = "" if row.get("alpha") is None else f" α {row['alpha']:.2f}"
+    scored = row.get("alpha") is not None and row["policy"] in SCORED
+    alpha = f" α {row['alpha']:.2f}" if scored else ""
     return [
         Cell(f"{row['policy']}{alpha}"),
         amount(row.get("p95_s"), "s"),

@@ -13,6 +13,9 @@ from control.present.whatif_ask import ahead
 
 Run = Mapping[str, Any]
 Setting = Mapping[str, Any]
+DEBT = Cell(
+    "SLO debt", "num", hint="Past their deadlines, of all that end ahead; the lines show what is overdue at each moment"
+)
 #: Index of the setting that changes nothing.
 AS_IT_IS = 0
 
@@ -127,7 +130,7 @@ def band(found: Figure) -> str:
 def table(run: Run) -> Table:
     """A row a setting; one that is not done yet waits with its name."""
     heads = [Cell("Setting"), Cell("P50", "num"), Cell("P95", "num"), Cell("80 % band", "num", hint="Over the seeds")]
-    heads += [Cell("P95 change", "num", hint="Against as it is"), Cell("Attainment", "num"), Cell("SLO debt", "num")]
+    heads += [Cell("P95 change", "num", hint="Against as it is"), Cell("Attainment", "num"), DEBT]
     heads += [Cell("Ended", "num", hint="Workflows per second"), Cell("TTFET P95", "num"), Cell("tok/J", "num")]
     heads += [Cell("Power", "num"), Cell("Remark")]
     unchanged = figure(setting_of(run, AS_IT_IS), "p95_s").mean
@@ -147,7 +150,9 @@ def verdict(run: Run) -> str:
         return "Which is best is known once all are done."
     if shown.get("state") != "done":
         return "It was not finished, so which is best is not known."
-    found = setting_of(run, best)
+    found, others = setting_of(run, best), [one for one in possible(run) if one["index"] != AS_IT_IS]
+    if others and not any(one.get("applicable") for one in others):
+        return "Nothing to choose here, but what may happen: read each beside as it is. Latencies are of what ended."
     if best == AS_IT_IS or found is None:
         return "No setting is surely better than as it is."
     gain = change(figure(found, "p95_s").mean, figure(setting_of(run, AS_IT_IS), "p95_s").mean)

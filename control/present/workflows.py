@@ -118,7 +118,9 @@ def nobody(wanted: Filter) -> str:
         return "No workflow is on its way and none has ended yet."
     if wanted.stage != ALL:
         return "No active workflow is at that stage and fits the other filters; ended ones are at no stage any more."
-    return "No workflow fits these filters. The store keeps those that ended in the last 24 h."
+    return (
+        "No workflow fits these filters. The store keeps those that ended in the last 24 h, the newest 50,000 at most."
+    )
 
 
 def no_number(text: str) -> str:

@@ -32,6 +32,8 @@ def _close() -> None:
 
 def _story(row: dict[str, Any]) -> None:
     st.html(tables.note(ledger.facts(row)))
+    if why := ledger.why(row):
+        st.html(tables.note(why, "verdict"))
     with st.container(key="split-story"):
         left, right = st.columns([2.4, 1], gap="small")
     with left:
@@ -41,7 +43,9 @@ def _story(row: dict[str, Any]) -> None:
             drawn = gantt.figure(row["timeline"], row["slo_s"], row["plan_s"])
             figure(f"gantt_{row['id']}", drawn, f"Timeline of workflow {row['id']}")
         else:
-            st.html(tables.note("No timeline was recorded for this workflow.", "empty"))
+            st.html(
+                tables.note("Its timeline is kept no more: the store has those of the newest 5,000 workflows.", "empty")
+            )
     if check := ledger.check(row):
         with right:
             causes = tables.table(ledger.by_cause(list(ledger.CAUSES), row["ledger"], None), "causes")

@@ -47,7 +47,11 @@ def _story(number: int) -> None:
         st.html(tables.note(ledger.facts(ended)) + link)
         _drawn(number, [call for call in ended["timeline"] if call["ready_s"] is not None])
     else:
-        st.html(tables.note(ledger.facts(ended)) + link + tables.note("No timeline was recorded for it.", "empty"))
+        st.html(
+            tables.note(ledger.facts(ended))
+            + link
+            + tables.note("Its timeline is kept no more: the store has those of the newest 5,000.", "empty")
+        )
 
 
 def _drawn(number: int, timeline: list[dict[str, Any]], now_s: float | None = None) -> None:

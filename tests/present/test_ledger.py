@@ -94,3 +94,17 @@ def test_a_workflow_on_its_way_says_what_is_left() -> None:
 def test_nobody_is_to_blame_for_a_workflow_ahead_of_its_plan() -> None:
     assert ledger.worst(details.CAUSES, [-1.0] * 8) == "–"
     assert ledger.worst(details.CAUSES, None) == "–"
+
+
+def test_a_late_workflow_says_in_a_sentence_why() -> None:
+    row = details.workflow(2)
+    told = ledger.why(row)
+    assert told.startswith("Late by 3.10 s: ")
+    assert told.endswith("most over the plan: Queue, own tenant +9.70 s.")
+    calls = [c for c in row["timeline"] if c["critical"] and c["finished_s"] is not None]
+    assert any(c["stage"] in told for c in calls)
+
+
+@pytest.mark.parametrize("changed", [{"latency_s": 30.0}, {"timeline": None}, {"ledger": None}, {"latency_s": None}])
+def test_nothing_is_said_of_one_in_time_or_of_which_too_little_is_known(changed: dict[str, Any]) -> None:
+    assert ledger.why(details.workflow(2, **changed)) == ""

@@ -24,7 +24,7 @@ def event(id: int, at: float, kind: str, **more: Any) -> dict[str, Any]:
         (event(1, 0, "pause"), "pause"),
         (event(1, 0, "tuning_mode", new={"mode": "auto"}), "tuning auto"),
         (event(1, 0, "release_alpha"), "α released"),
-        (event(1, 0, "tuning", new=0.3), "tuning α 0.30"),
+        (event(1, 0, "tuning", new=0.3), "suggests α 0.30"),
         (event(1, 0, "tuning"), "tuning"),
     ],
 )
@@ -40,3 +40,9 @@ def test_equal_changes_within_a_second_share_one_mark() -> None:
 
 def test_events_nobody_asked_for_draw_no_line() -> None:
     assert marks_of([event(1, 0, "retention")]) == []
+
+
+def test_a_tuning_run_that_changes_nothing_draws_no_line() -> None:
+    assert marks_of([event(1, 0, "tuning", old=0.3, new=0.3)]) == []
+    (mark,) = marks_of([event(1, 0, "tuning", old=0.5, new=0.3)])
+    assert mark.label == "suggests α 0.30"
