@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from control.engine.state import Live
 from control.metrics.stages import UNDER_WAY
@@ -27,11 +28,32 @@ def forecasts(live: Live) -> dict[str, Row]:
     left_s = deadline_s - now_s
     in_time = left_s > calls["t_comp_s"][open_rows]
     at_risk = in_time & (left_s < calls["t_comp_s"][open_rows] + again_s)
-    idle_tokens = idle_tokens_by_instance(live)
+    counts = counted(live, open_rows, at_risk)
     return {
-        spec.name: forecast(live, i, open_rows, at_risk, int(idle_tokens[i]))
-        for i, spec in enumerate(live.fleet.instances)
-        if world.instances[i]["state"] != DOWN
+        spec.name: {name: int(values[i]) for name, values in counts.items()}
+        | {"drain_s": drain_s(row["queued_work_s"], row["max_num_seqs"], int(counts["running"][i]))}
+        for i, (spec, row) in enumerate(zip(live.fleet.instances, world.instances, strict=True))
+        if row["state"] != DOWN
+    }
+
+
+def counted(live: Live, open_rows: Ints, at_risk: npt.NDArray[np.bool_]) -> dict[str, Ints]:
+    """Counts and tokens by instance [n], all instances at once: a fleet may have a thousand."""
+    calls, n = live.world.calls, len(live.world.instances)
+    mine = open_rows[calls["instance"][open_rows] >= 0]
+    where, states = calls["instance"][mine], calls["state"][mine]
+    running = np.isin(states, (PREFILL, DECODE))
+    held, owed = calls["kv"][mine], calls["kv"][mine] + calls["emitted"][mine]
+    risky = open_rows[at_risk & (calls["instance"][open_rows] >= 0)]
+    pairs = np.unique(np.stack([calls["instance"][risky], calls["workflow"][risky]]), axis=1)
+    idle = idle_tokens_by_instance(live)
+    return {
+        "running": np.bincount(where[running], minlength=n),
+        "waiting": np.bincount(where[states == WAITING], minlength=n),
+        "conversations": live.world.instances["pinned"],
+        "kv_tokens": idle + np.bincount(where[running], held[running], n).astype(np.int64),
+        "recompute_tokens": idle + np.bincount(where[running], owed[running], n).astype(np.int64),
+        "deadlines_at_risk": np.bincount(pairs[0], minlength=n),
     }
 
 
@@ -43,25 +65,6 @@ def idle_tokens_by_instance(live: Live) -> Ints:
     tokens = np.zeros(len(live.world.instances), np.int64)
     np.add.at(tokens, pinned["instance"], pinned["tokens"])
     return tokens
-
-
-def forecast(live: Live, i: int, open_rows: Any, at_risk: Any, idle_tokens: int) -> Row:
-    """One instance."""
-    calls, row = live.world.calls, live.world.instances[i]
-    here = calls["instance"][open_rows] == i
-    mine = open_rows[here]
-    states = calls["state"][mine]
-    running = mine[np.isin(states, (PREFILL, DECODE))]
-    held = int(calls["kv"][running].sum())
-    return {
-        "running": len(running),
-        "waiting": int((states == WAITING).sum()),
-        "conversations": int(row["pinned"]),
-        "kv_tokens": held + idle_tokens,
-        "recompute_tokens": int((calls["kv"][running] + calls["emitted"][running]).sum()) + idle_tokens,
-        "deadlines_at_risk": len(np.unique(calls["workflow"][mine[at_risk[here]]])),
-        "drain_s": drain_s(row["queued_work_s"], row["max_num_seqs"], len(running)),
-    }
 
 
 def drain_s(queued_work_s: float, seats: int, running: int) -> float | None:
