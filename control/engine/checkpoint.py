@@ -33,24 +33,29 @@ class StaleCheckpointError(Exception):
     """The checkpoint was written by another version, for another fleet or another source."""
 
 
-def identity(fleet: Fleet, source: Source) -> dict[str, Any]:
-    """What a checkpoint must agree on with the engine that takes it up."""
+def instance_rows(fleet: Fleet) -> list[list[Any]]:
+    """The specs of a fleet's instances as lists."""
+    return [list(astuple(spec)) for spec in fleet.instances]
+
+
+def identity(fleet: Fleet, source: Source, rows: list[list[Any]] | None = None) -> dict[str, Any]:
+    """What a checkpoint must agree on with the engine that takes it up; `rows`: the fleet's `instance_rows`."""
     return {
         "version": VERSION,
         "source": source.name,
         "seed": source.seed,
         "arrivals": source.digest,
         "fleet": fleet.name,
-        "instances": [list(astuple(spec)) for spec in fleet.instances],
+        "instances": instance_rows(fleet) if rows is None else rows,
     }
 
 
 def save(live: Live) -> bytes:
     """The live state, journal drained, as compressed bytes."""
     rolling = live.rolling
-    if live.identity is None:
-        live.identity = identity(live.given, live.source)  # of a thousand instances it takes its time
-    head = live.identity | {
+    if live.given_rows is None:
+        live.given_rows = instance_rows(live.given)  # of a thousand it takes its time
+    head = identity(live.given, live.source, live.given_rows) | {
         "policy": live.policy,
         "next_window": live.next_window,
         "next_stream": live.next_stream,

@@ -70,7 +70,7 @@ class Live:
     observed: dict[int, dict[str, Any]] = field(default_factory=dict)  # what is seen of real servers, by row
     broken: dict[int, int] = field(default_factory=dict)  # why a call found its conversation's KV gone, by uid
     begun_as: list[Any] | None = None  # `origin` of the engine, where another scenario was chosen since
-    identity: dict[str, Any] | None = None  # of checkpoints of this state, once it is known
+    given_rows: list[list[Any]] | None = None  # `given` as checkpoints have it, once it is known
     given: Fleet = field(init=False)  # as the engine was started with it
     books: Books = field(init=False)
 

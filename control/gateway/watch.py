@@ -253,7 +253,8 @@ class Watcher:
             return
         usage, is_moved = call.usage, call.kv is not None  # KV that came from a prefiller is not computed there
         prompt = usage.input_tokens if usage.input_tokens >= 0 else int(len(call.ask.raw) / self.gateway.bytes_a_token)
-        ttft_s = call.first_s - call.sent_s if call.first_s and not is_moved else math.nan
+        is_seen = call.first_s and call.stream is not None and not is_moved  # an answer in one piece has no first token
+        ttft_s = call.first_s - call.sent_s if is_seen else math.nan
         computed = 1 if is_moved else prompt - max(0, usage.cached)
         took_s = time.monotonic() - call.sent_s
         self.gateway.door.live.served.setdefault(call.instance, deque(maxlen=KEPT)).append(

@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pages._ui import routes
+from pages._ui import feed, routes
 from storage.open import open_store
 from tests.support.snapshots import StandInEngine
 
@@ -75,7 +75,10 @@ def test_the_component_imports_only_files_that_are_there() -> None:
                 assert line.split('"./')[1].rstrip('";') in names
 
 
-def test_a_store_that_was_deleted_is_opened_anew(engine: StandInEngine, url: str) -> None:
+def test_a_store_that_was_deleted_is_opened_anew(
+    engine: StandInEngine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.0)
     engine.tick()
     assert body(routes.live(request("since=0")))["seq"] == 1
     for file in Path(url.removeprefix("sqlite:///")).parent.glob("headway.db*"):

@@ -25,7 +25,8 @@ def test_what_was_undone_cannot_be_undone_again() -> None:
     newest, oldest = changes([undo, command(1, 10.0)], [], 9)
     assert newest.what == "undo of #1: undrain l4-0"
     assert oldest.undo is None
-    assert oldest.outcome == "✓ applied, undone"
+    assert oldest.outcome == "✓ applied, undo pending"
+    assert changes([undo | {"state": "applied"}, command(1, 10.0)], [], 9)[1].outcome == "✓ applied, undone"
 
 
 def test_an_undo_that_was_refused_leaves_the_button() -> None:

@@ -46,7 +46,7 @@ def test_terms_that_the_rule_does_not_ask_for_are_dashes() -> None:
 
 def test_without_a_receipt_its_own_terms_remain() -> None:
     bare = row(candidates=None, filtered=None)
-    assert "not kept" in decisions.no_receipt(bare)
+    assert "kept no more" in decisions.no_receipt(bare)
     assert (decisions.receipt(bare).rows, decisions.filtered(bare).rows, decisions.unlisted(bare)) == ([], [], "")
 
 
