@@ -231,8 +231,7 @@ def _fork(kind: str, payload: Mapping[str, Any]) -> str:
         return f"take back what was applied of fork #{payload.get('run')}"
     minutes = payload.get("guard_minutes") or 0
     guard = f", guarded {minutes:g} min" if minutes else ", no guard"
-    named = str(payload.get("name") or "")[:60] or f"setting {payload.get('setting')}"
-    return f"apply {named} of fork #{payload.get('run')}{guard}"
+    return f"apply setting {payload.get('setting')} of fork #{payload.get('run')}{guard}"
 
 
 def _count(forecast: Mapping[str, Any], key: str, noun: str) -> str:

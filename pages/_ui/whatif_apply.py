@@ -29,7 +29,7 @@ def _form(run: forks.Row, index: int) -> None:
     )  # fmt: skip
     st.html(tables.note(reason or whatif_apply.guard_note(minutes), "guarded"))
     if st.button(f"Apply {name}", key="apply-fork", type="primary", disabled=bool(reason)):
-        edits.submit("apply_whatif", {"run": run["id"], "setting": index, "name": name, "guard_minutes": minutes})
+        edits.submit("apply_whatif", {"run": run["id"], "setting": index, "guard_minutes": minutes})
         st.rerun()
 
 

@@ -82,7 +82,7 @@ def test_a_placement_without_a_receipt_says_so(engine: StandInEngine) -> None:
     placed(engine, placement(1, candidates=None, filtered=None, runner_up=None))
     app = at("decisions", decision="1")
     assert not app.exception
-    assert "What it was compared with is not kept" in texts(app)
+    assert "What it was compared with is kept no more" in texts(app)
     assert "No other instance could have taken it." in texts(app)
 
 
@@ -99,7 +99,7 @@ def test_the_button_asks_the_engine_to_replay_and_its_answer_appears(engine: Sta
     assert app.button(key="regret-1").disabled
     run = runs.save(engine.store, "regret", *replay(1))
     app.run()
-    assert "On a100-0 the workflow would have taken 4.20 s longer." in texts(app)
+    assert "On a100-0 the workflow would have taken 4.20 s longer" in texts(app)
     assert not app.button(key="regret-1").disabled
     linked = at("decisions", run=str(run))
     assert "taken 4.20 s longer" in texts(linked)

@@ -147,7 +147,7 @@ def test_a_workflow_without_a_timeline_still_has_its_facts(engine: StandInEngine
     engine.tick(workflows=(details.workflow(300, timeline=None, ledger=None, plan_s=None, state="refused"),))
     app = at("workflows", workflow="300")
     assert not app.exception
-    assert "No timeline was recorded" in texts(app)
+    assert "Its timeline is kept no more" in texts(app)
 
 
 @pytest.mark.parametrize(
