@@ -81,14 +81,14 @@ class Follower:
         self.traffic.frames_bytes += len(data)
         message: Any = ForwardMsg.FromString(data)
         kind = message.WhichOneof("type")
-        if kind == "new_session" and not message.new_session.fragment_ids_this_run:
+        if kind == "new_session":
             self.script = message.new_session.page_script_hash
-            self.stop_timers()
         elif kind == "script_finished":
             self.ended_runs += 1
         elif kind == "auto_rerun":
-            told = message.auto_rerun
-            self.timers[told.fragment_id] = asyncio.create_task(self.again(socket, told.fragment_id, told.interval))
+            told = message.auto_rerun  # told again at each run of the page, with the same number
+            if told.fragment_id not in self.timers:
+                self.timers[told.fragment_id] = asyncio.create_task(self.again(socket, told.fragment_id, told.interval))
 
     async def again(self, socket: aiohttp.ClientWebSocketResponse, fragment: str, every_s: float) -> None:
         """Run a fragment again, for ever."""

@@ -1,9 +1,9 @@
 // The head: title, live badge, alert, time range, and the six numbers that answer "are we fine?".
 
-import { clock, duration, makeup, NOTHING, number, quantity, text, zone } from "./format.js";
+import { clock, duration, makeup, measure, NOTHING, number, quantity, text, zone } from "./format.js";
 import { setTools, showTools, TOOLS } from "./tools.js";
 
-const ZERO = "0.00"; // as wide as any other figure, so that the unit behind it stands still
+const ZERO = "0.00";
 const SAID = "calls"; // in the label already
 const SPARK_POINTS = 120;
 const SPARK_W = 84;
@@ -81,9 +81,9 @@ export class Head {
   tile(node, [, column, unit, below, breach], feed) {
     const values = feed.fleet[column];
     const value = values[values.length - 1];
-    const [figure, shown] = quantity(value, unit);
+    const [figure, shown] = standing(value, unit);
     const limits = feed.static.limits;
-    setText(node.querySelector("b"), figure === "0" && unit !== SAID ? ZERO : figure);
+    setText(node.querySelector("b"), figure);
     setText(node.querySelector(".hw-figure span"), figure === NOTHING || unit === SAID ? "" : shown);
     const watts = feed.fleet.power_w[feed.fleet.power_w.length - 1];
     setText(node.querySelector(".hw-sub"), below(feed.now, limits, watts, Boolean(feed.static.gateway_url)));
@@ -94,6 +94,13 @@ export class Head {
   destroy() {
     this.root.replaceChildren();
   }
+}
+
+/** A figure of three digits, all as wide as any other, so that the unit behind it stands still. */
+function standing(value, unit) {
+  if (unit === "s" && value >= 999.5) return value < 59970 ? [measure(value / 60), "min"] : [measure(value / 3600), "h"];
+  const [figure, shown] = quantity(value, unit);
+  return [figure === "0" && unit !== SAID ? ZERO : figure, shown];
 }
 
 /** [kind, badge, alert] from the age of the data and what the engine said last; `paused` says what stands still. */
