@@ -28,8 +28,13 @@ FLEET = (
 INSTANCE = ("queued", "running", "kv_used_fraction", "kv_pinned_fraction", "power_w", "slo_debt_s")
 #: Rows of a full answer at most; more carry no more pixels.
 MAX_ROWS = 360
-#: A hole longer than this (s) breaks the lines instead of being bridged.
-GAP_S = 5.0
+#: A hole longer than this (s), and than GAP_STEPS rows are apart, breaks the lines instead of being bridged.
+GAP_S = 4.0
+GAP_STEPS = 3
+#: How far (s) inside its edges the empty rows of a hole stand.
+EDGE_S = 0.1
+#: An engine of real servers that was killed goes on from a state some seconds old; further back is another run.
+RESTART_S = 10.0
 
 _NOW_FLEET = (
     "p50_s",
@@ -62,10 +67,11 @@ class Limits:
 
 
 class Row(NamedTuple):
-    """One wall second: `seq` of its snapshot (0: from the samples), epoch s, FLEET and INSTANCE values."""
+    """One wall second: `seq` of its snapshot (0: from the samples), epoch s, simulated s, FLEET and INSTANCE values."""
 
     seq: int
     at: float
+    sim_s: float
     fleet: tuple[float | None, ...]
     instances: Mapping[str, tuple[float | None, ...]]
 
@@ -79,12 +85,13 @@ def row_of_snapshot(payload: Mapping[str, Any]) -> Row:
     else:
         instances = {gpu: groups.row_of(members, INSTANCE) for gpu, members in types.items()}
     fleet = tuple(payload["fleet"].get(c) for c in FLEET)
-    return Row(int(payload["seq"]), float(payload["at"]), fleet, instances)
+    return Row(int(payload["seq"]), float(payload["at"]), float(payload["sim_s"]), fleet, instances)
 
 
 def rows_of_samples(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
-    """The rows of 1 s samples given as columns of equal length (at, scope and the measures), oldest first."""
+    """The rows of 1 s samples given as columns of equal length (at, sim_s, scope and the measures), oldest first."""
     fleets: dict[float, tuple[float | None, ...]] = {}
+    clocks = dict(zip(columns["at"], columns["sim_s"], strict=True))
     instances: dict[float, dict[str, tuple[float | None, ...]]] = {}
     fleet_values = zip(*(columns[c] for c in FLEET), strict=True)
     instance_values = zip(*(columns[c] for c in INSTANCE), strict=True)
@@ -93,7 +100,20 @@ def rows_of_samples(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
             fleets[float(at)] = fleet
         else:
             instances.setdefault(float(at), {})[str(scope)] = instance
-    return [Row(0, at, fleets[at], instances.get(at, {})) for at in sorted(fleets)]
+    return [Row(0, at, float(clocks[at]), fleets[at], instances.get(at, {})) for at in sorted(fleets)]
+
+
+def begins_anew(before: Row, after: Row) -> bool:
+    """Whether another run begins with `after`: simulated time falls back, further than at an engine's restart."""
+    return after.sim_s < max(before.sim_s - RESTART_S, before.sim_s / 2.0)
+
+
+def present_run(rows: Sequence[Row]) -> tuple[list[Row], float]:
+    """The rows of the run that goes on, and when (epoch s) it began; 0.0 where that is before all rows."""
+    for k in range(len(rows) - 1, 0, -1):
+        if begins_anew(rows[k - 1], rows[k]):
+            return list(rows[k:]), rows[k].at
+    return list(rows), 0.0
 
 
 def static_of(payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
@@ -105,9 +125,9 @@ def static_of(payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     return {**named, "count": len(rows), "groups": types is not None, "instances": columns, "limits": asdict(limits)}
 
 
-def fleet_key(payload: Mapping[str, Any]) -> str:
-    """A short digest of `static_of`: a browser that holds another one asks for a full answer."""
-    facts = [payload.get("scenario"), payload.get("fleet_name"), payload.get("seed")]
+def fleet_key(payload: Mapping[str, Any], begun: float = 0.0) -> str:
+    """A short digest of `static_of` and of when the run began: a browser that holds another asks for a full answer."""
+    facts = [payload.get("scenario"), payload.get("fleet_name"), payload.get("seed"), begun]
     facts += [[i.get(c) for c in _STATIC] for i in payload["instances"]]
     return hashlib.sha1(repr(facts).encode(), usedforsecurity=False).hexdigest()[:8]
 
@@ -137,20 +157,26 @@ def _states_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def window_rows(rows: Sequence[Row], since: int, start: float) -> list[Row]:
     """Rows newer than snapshot `since`; for since = 0 those from `start` (epoch s) on, thinned."""
     if since > 0:
-        return [r for r in rows if r.seq > since]
+        first = next((k for k, r in enumerate(rows) if r.seq > since), len(rows))
+        return with_gaps(rows[first - 1 :])[1:] if first else with_gaps(rows)
     kept = [r for r in rows if r.at >= start]
     stride = -(-len(kept) // MAX_ROWS) if kept else 1
     return with_gaps(kept[::-1][::stride][::-1], stride)
 
 
 def with_gaps(rows: Sequence[Row], stride: int = 1) -> list[Row]:
-    """`rows` with an empty row in each hole longer than GAP_S plus the thinning, so that lines break."""
+    """`rows`, `stride` s apart, with an empty row just inside both edges of each hole, so that lines break there."""
     result: list[Row] = []
     for row in rows:
-        if result and row.at - result[-1].at > GAP_S + stride:
-            result.append(Row(0, result[-1].at + 0.5, (None,) * len(FLEET), {}))
+        if result and row.at - result[-1].at > max(GAP_S, GAP_STEPS * stride):
+            result += [_empty(result[-1].at + EDGE_S, row.sim_s), _empty(row.at - EDGE_S, row.sim_s)]
         result.append(row)
     return result
+
+
+def _empty(at: float, sim_s: float) -> Row:
+    """A row of a time without data."""
+    return Row(0, at, sim_s, (None,) * len(FLEET), {})
 
 
 def columns_of(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
@@ -170,12 +196,13 @@ def answer(
     marks: Sequence[Mark],
     full: bool,
     limits: Limits,
+    begun: float = 0.0,
 ) -> dict[str, Any]:
-    """The body of one `/api/live` answer from the newest snapshot and the rows and marks to send."""
+    """The body of one `/api/live` answer from the newest snapshot, the rows and marks to send and the run's begin."""
     types = groups.types_of(payload["instances"])
     names = [i["name"] for i in payload["instances"]] if types is None else list(types)
     body: dict[str, Any] = {
-        "key": fleet_key(payload),
+        "key": fleet_key(payload, begun),
         "seq": payload["seq"],
         "full": full,
         "now": now_of(payload),

@@ -28,7 +28,7 @@ LARGE_BATCH = 60
 
 
 class Feed:
-    """Rows and marks of the last LONGEST_S seconds of one store, brought up to date on demand."""
+    """Rows and marks of the last LONGEST_S seconds of one store's present run, brought up to date on demand."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,6 +47,12 @@ class Feed:
                 return b'{"seq":0}', -1.0
             age = max(0.0, time.time() - float(self._payload["at"]))
             return self._serialised(since, window_s), age
+
+    def begun(self) -> float:
+        """When the present run began, epoch s; 0.0 where that is longer ago than what is kept. Raises StoreError."""
+        with self._lock:
+            self._look()
+            return self._begun
 
     def _look(self) -> None:
         if time.monotonic() - self._looked < LOOK_EVERY_S:
@@ -68,6 +74,7 @@ class Feed:
         self._payload: dict[str, Any] | None = None
         self._seq = 0
         self._rows: deque[live.Row] = deque(maxlen=LONGEST_S)
+        self._begun = 0.0  # epoch s of the run's first row, as far as it was seen
         self._marks: dict[int, tuple[int, Mark]] = {}
         self._bodies: dict[tuple[int, int], bytes] = {}
 
@@ -77,13 +84,17 @@ class Feed:
         if large:
             self._seq = max(0, newest["seq"] - LARGE_BATCH)
         samples = readers.samples(self._store, "fleet" if large else None, float(newest["at"]) - LONGEST_S, 1)
-        self._rows.extend(live.rows_of_samples({name: c.tolist() for name, c in samples.items()}))
+        rows, self._begun = live.present_run(live.rows_of_samples({name: c.tolist() for name, c in samples.items()}))
+        self._rows.extend(rows)
 
     def _take(self, payload: dict[str, Any]) -> None:
         row = live.row_of_snapshot(payload)
         while self._rows and self._rows[-1].seq == 0 and self._rows[-1].at >= row.at - 0.5:
             self._rows.pop()
         if payload["instances"]:  # an engine that compiles has nothing to draw yet
+            if self._rows and live.begins_anew(self._rows[-1], row):
+                self._rows.clear()
+                self._begun = row.at
             self._rows.append(row)
         self._payload, self._seq = payload, row.seq
 
@@ -105,8 +116,12 @@ class Feed:
         payload: Mapping[str, Any] = self._payload or {}
         start = float(payload["at"]) - window_s
         rows = live.window_rows(list(self._rows), since, start)
-        marks = [m for tag, m in self._marks.values() if (tag > since if since else m.at >= start)]
-        return orjson.dumps(live.answer(payload, rows, marks, since == 0, live.Limits()))
+        wanted = (m for tag, m in self._marks.values() if (tag > since if since else m.at >= start))
+        marks = [m for m in wanted if m.at >= self._begun]
+        body = live.answer(payload, rows, marks, since == 0, live.Limits(), self._begun)
+        if since == 0:
+            body["static"]["db"] = self._store.url.removeprefix("sqlite:///")
+        return orjson.dumps(body)
 
 
 _feeds: dict[Store, Feed] = {}

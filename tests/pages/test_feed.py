@@ -1,6 +1,7 @@
 """What a browser gets from one poll to the next: everything once, nothing twice."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -83,3 +84,63 @@ def test_a_store_that_was_started_anew_is_sent_in_full(engine: StandInEngine) ->
     engine.tick()
     feed = Feed(store())
     assert poll(feed, since=500)["full"] is True
+
+
+def marks(answer: dict[str, Any]) -> list[str]:
+    return [mark[3] for mark in answer["marks"]]
+
+
+def begin_another_run(engine: StandInEngine, now: float) -> None:
+    """A run of 400 simulated s with a mark, and another that begins at 0 s on instances of the same names."""
+    for second in range(4):
+        engine.tick(now - 8 + second, sim_s=400.0 + 10.0 * second)
+    engine.tick(now - 4, events=({"kind": "drain", "target": "l4-0", "text": "drained"},), sim_s=440.0)
+    event = {"kind": "scenario", "text": "begun", "new": "burst", "sim_s": 440.0}
+    engine.tick(now - 3, events=(event,), sim_s=0.0)
+    engine.tick(now - 2, sim_s=10.0)
+
+
+def test_a_run_that_begins_leaves_no_line_and_no_mark_of_the_one_before(engine: StandInEngine) -> None:
+    now = time.time()
+    engine.tick(now - 9, sim_s=390.0)
+    feed = Feed(store())
+    before = poll(feed)
+    begin_another_run(engine, now)
+    asked = poll(feed, before["seq"])
+    assert asked["key"] != before["key"]
+    seen = poll(feed)
+    assert [round(at - now) for at in seen["rows"]["at"]] == [-3, -2]
+    assert marks(seen) == marks(asked) == ["burst"]
+    engine.tick(now - 1, sim_s=20.0)
+    assert poll(feed, seen["seq"])["key"] == seen["key"]
+    assert feed.begun() == pytest.approx(now - 3, abs=0.1)
+
+
+def test_a_dashboard_started_later_shows_the_present_run_alone(engine: StandInEngine) -> None:
+    now = time.time()
+    begin_another_run(engine, now)
+    with engine.store.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM snapshot WHERE seq < 7")
+    seen = poll(Feed(store()))
+    assert [round(at - now) for at in seen["rows"]["at"]] == [-3, -2]
+    assert marks(seen) == ["burst"]
+
+
+def test_an_engine_that_goes_on_after_an_outage_keeps_its_lines_with_a_hole(engine: StandInEngine) -> None:
+    now = time.time()
+    engine.tick(now - 20, sim_s=400.0)
+    feed = Feed(store())
+    first = poll(feed)
+    engine.tick(now - 1, sim_s=402.0)
+    later = poll(feed, first["seq"])
+    assert later["key"] == first["key"]
+    assert [round(at - now, 1) for at in later["rows"]["at"]] == [-19.9, -1.1, -1.0]
+    assert later["rows"]["fleet"]["queued"] == [None, None, 6]
+    assert poll(feed)["rows"]["fleet"]["queued"] == [6, None, None, 6]
+
+
+def test_a_browser_is_told_where_the_store_is_so_that_it_can_say_how_to_start_an_engine(
+    engine: StandInEngine, tmp_path: Path
+) -> None:
+    engine.tick()
+    assert poll(Feed(store()))["static"]["db"] == str(tmp_path / "headway.db")

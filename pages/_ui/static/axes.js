@@ -66,7 +66,7 @@ function dashed(feed, chart, theme, top) {
   }));
 }
 
-/** Names and current values at the right edge, spread so that none overlaps. */
+/** Names and values at the right edge, spread so that none overlaps. */
 function sideLabels(charts, chart, size, top) {
   const { feed, theme } = charts;
   const height = size.height - MARGIN.t - MARGIN.b;
@@ -74,7 +74,7 @@ function sideLabels(charts, chart, size, top) {
   for (const [y, label, colour] of chart.lines(feed)) {
     if (y <= top) entries.push({ value: y, text: `<span style="color:${theme[colour]}">${label} ${number(y)}</span>` });
   }
-  if (chart.limit) entries.push(limitLabel(feed, chart, theme));
+  if (chart.limit) entries.push(limitLabel(charts, chart));
   const placed = spread(entries.map((e) => ({ ...e, y: height * (1 - e.value / top) })), height);
   return placed.map((e) => ({
     xref: "paper", yref: "paper", x: 1, y: 1 - e.y / height, xanchor: "left", yanchor: "middle", xshift: 3,
@@ -82,14 +82,15 @@ function sideLabels(charts, chart, size, top) {
   }));
 }
 
-function limitLabel(feed, chart, theme) {
-  const value = feed.fleet[chart.limit][feed.at.length - 1];
+function limitLabel(charts, chart) {
+  const { feed, theme } = charts;
+  const value = feed.fleet[chart.limit][charts.edge(feed)];
   const word = feed.static.instances.power_cap_w.some((cap) => cap !== null) ? "caps" : "TDP";
   return { value: value ?? 0, text: `<span style="color:${theme.amber}">${word} ${text(value, "W")}</span>` };
 }
 
 function stackLabels(charts, chart) {
-  const k = charts.feed.at.length - 1;
+  const k = charts.edge(charts.feed);
   const sums = new Map();
   for (const s of charts.grouped) sums.set(s.gpu, (sums.get(s.gpu) ?? 0) + (valueAt(charts.feed, chart, s, k) ?? 0));
   let base = 0;
@@ -108,7 +109,7 @@ function rowLabels(charts, chart) {
   const shown = isLarge(feed) ? seriesOf(feed).grouped : single;
   let below = single.length;
   return shown.map((s) => {
-    const value = valueAt(feed, chart, s, feed.at.length - 1);
+    const value = valueAt(feed, chart, s, charts.edge(feed));
     below -= s.members.length;
     const sign = value >= 100 * limits.kv_red ? "✕ " : value >= 100 * limits.kv_amber ? "▲ " : "";
     const colour = sign && (value >= 100 * limits.kv_red ? theme.red : theme.amber);

@@ -77,9 +77,12 @@ export class Board {
     this.feed = feed;
   }
 
-  /** A theme switch shows within a second, also while the picture stands still. */
+  /** A theme switch shows within a second, also while the picture stands still; the end of a pause ends a zoom. */
   status(feed) {
+    const resumed = this.held && feed.live;
+    this.held = !feed.live;
     if (!this.charts?.ready) return;
+    if (resumed && this.charts.zoom) this.charts.reset();
     const theme = themeOf(this.root);
     if (theme.id !== this.charts.theme.id) this.render(feed, true);
   }

@@ -24,12 +24,20 @@ export class Charts {
     return this.zoom ?? [axisTime(last - feed.window), axisTime(last)];
   }
 
+  /** Index of the row at the right edge: the newest, or the last one of a zoomed range. */
+  edge(feed) {
+    const after = this.zoom ? feed.at.findIndex((t) => axisTime(t) > this.zoom[1]) : -1;
+    return after < 0 ? feed.at.length - 1 : Math.max(0, after - 1);
+  }
+
   seriesOf(chart) {
     return chart.stacked ? this.grouped : this.single;
   }
 
   draw(feed, theme, byType) {
     this.feed = feed;
+    if (feed.key !== this.key) this.dropZoom(); // another run or fleet: what was looked at is gone
+    this.key = feed.key;
     this.theme = theme;
     this.byType = byType;
     Object.assign(this, seriesOf(feed));
@@ -57,7 +65,7 @@ export class Charts {
   extendAreas(chart, c, rows) {
     const node = this.nodes[c];
     const x = rows.map((k) => axisTime(this.feed.at[k]));
-    const y = this.grouped.map((s) => rows.map((k) => valueAt(this.feed, chart, s, k)));
+    const y = this.grouped.map((s) => rows.map((k) => this.height(chart, s, k)));
     if (chart.limit) y.push(rows.map((k) => this.feed.fleet[chart.limit][k]));
     const index = y.map((_, i) => i);
     Object.assign(node.layout, this.layout(c)); // drawn by the same pass as the new rows
@@ -75,9 +83,13 @@ export class Charts {
   }
 
   reset() {
+    this.dropZoom();
+    this.relayout();
+  }
+
+  dropZoom() {
     this.zoom = null;
     this.onZoom(false);
-    this.relayout();
   }
 
   destroy() {
@@ -96,11 +108,16 @@ export class Charts {
 
   area(chart, series, x) {
     const colour = this.byType.get(series.gpu);
-    const y = this.feed.at.map((_, k) => valueAt(this.feed, chart, series, k));
+    const y = this.feed.at.map((_, k) => this.height(chart, series, k));
     return {
       type: "scatter", mode: "lines", name: series.label, x: [...x], y, hoverinfo: "skip", stackgroup: "all",
       fillcolor: faded(colour, 0.55), line: { width: 1, color: colour },
     };
+  }
+
+  /** What an area adds to the stack: nothing in a hole, which Plotly would bridge by a slope. */
+  height(chart, series, k) {
+    return valueAt(this.feed, chart, series, k) ?? 0;
   }
 
   /** What all together may draw: a step wherever a cap was set. */
