@@ -43,7 +43,7 @@ def pieces(horizon_s: float) -> int:
 
 
 def run_ahead(
-    given: Fork, base: Base, setting: Setting, horizon_s: float, look: Callable[[], None] = lambda: None
+    given: Fork, base: Base, setting: Setting, horizon_s: float, ask: Callable[[], None] = lambda: None
 ) -> Ahead:
     """The fork with `base`'s work, run ahead under a setting. Releases the GIL while the world moves.
 
@@ -52,7 +52,7 @@ def run_ahead(
         base: it with work about to arrive.
         setting: put in force at the fork.
         horizon_s: how far ahead, simulated s.
-        look: called every PIECE_S simulated s; what it raises ends the run.
+        ask: called every PIECE_S simulated s; what it raises ends the run.
 
     Raises:
         SettingError: the setting cannot be put in force on this fleet.
@@ -62,7 +62,7 @@ def run_ahead(
     begun = begin(course.world, given.now_s)
     lines: Floats = np.full((len(LINES), STEPS), np.nan)
     for k, time_s in enumerate(times_ahead_s(horizon_s)):
-        run_on(course, given.now_s + time_s, look)
+        run_on(course, given.now_s + time_s, ask)
         lines[1:, k] = look(course.world, course.now_s)
     ended = ended_rows(course.world, given.now_s)
     lines[0] = p95_line(given, ended, times_ahead_s(horizon_s))
@@ -70,10 +70,10 @@ def run_ahead(
     return Ahead(lines, figures(course.world, ended, begun, given.now_s, horizon_s), events)
 
 
-def run_on(course: Course, until_s: float, look: Callable[[], None]) -> None:
+def run_on(course: Course, until_s: float, ask: Callable[[], None]) -> None:
     """Let a world run to `until_s`, piece by piece."""
     while course.now_s < until_s:
-        look()
+        ask()
         next_s = course.now_s + PIECE_S
         course.run_to(until_s if next_s > until_s - 1e-6 else next_s)
 
