@@ -1,7 +1,7 @@
 """How long runs ahead may go on: until somebody asks for their end, or until they have taken too long."""
 
-import time
 from collections.abc import Callable
+from time import monotonic
 
 from control.errors import SettingError
 
@@ -17,7 +17,7 @@ class Patience:
 
     def __init__(self, should_stop: Callable[[], bool], most_s: float, pieces: int) -> None:
         self.should_stop, self.most_s, self.pieces = should_stop, most_s, pieces
-        self.begun_s, self.done = time.monotonic(), 0
+        self.begun_s, self.done = monotonic(), 0
 
     def look(self) -> None:
         """Before another piece of work.
@@ -28,7 +28,7 @@ class Patience:
         """
         if self.should_stop():
             raise StoppedError
-        if time.monotonic() - self.begun_s > self.most_s:
+        if monotonic() - self.begun_s > self.most_s:
             share = min(99.0, 100.0 * self.done / self.pieces)
             raise SettingError(
                 f"too much work ahead: {share:.0f} % of it done after {self.most_s:g} s; ask for fewer minutes or "
