@@ -11,6 +11,8 @@ HeadwayError
     └── StoreBusyError    locked by another process, or the disk is full; trying again may help
 """
 
+from typing import Any
+
 
 class HeadwayError(Exception):
     """Base of all errors that are shown to a user as one line."""
@@ -59,3 +61,11 @@ class StoreError(HeadwayError):
 
 class StoreBusyError(StoreError):
     """Another process held the store's write lock for too long, or the disk is full; nothing was written."""
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """`value` as a message shows it, in one line of at most `most` characters, however large or deep it is."""
+    try:
+        return f"{value!r:.{most}}"
+    except (ValueError, RecursionError, OverflowError):
+        return f"{type(value).__name__} too large to show"

@@ -6,15 +6,15 @@ say; here only the shape and the fixed bounds are checked.
 """
 
 import json
-import math
 import time
 from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 
-from control.errors import SettingError
+from control.errors import SettingError, shown
 from storage.journal import plain
+from storage.json_values import check_json
 from storage.open import Store
 from storage.tables import COMMAND
 
@@ -53,6 +53,9 @@ def submit(
     `undo_of` is the id of the command this one takes back.
     Raises SettingError on any other kind, key or value.
     """
+    check_json("expected", expected, MAX_SPEC)
+    if undo_of is not None:
+        _whole("number of a command")("undo_of", undo_of)
     row = {
         "created_at": time.time(),
         "author": _name("author", author),
@@ -106,8 +109,8 @@ def _find(connection: sa.Connection, command_id: int) -> dict[str, Any] | None:
 
 def _name(what: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value.strip()) <= MAX_NAME:
-        shown = f"{value!r:.60}"
-        raise SettingError(f"{what}: {shown} is not a name; accepted: text of 1 to {MAX_NAME} characters")
+        raise SettingError(f"{what}: {shown(value)} is not a name; accepted: text of 1 to {MAX_NAME} characters")
+    check_json(what, value, MAX_SPEC)
     return value.strip()
 
 
@@ -116,10 +119,10 @@ def _within(low: float, high: float, above: bool = False) -> Callable[[str, Any]
 
     def check(what: str, value: Any) -> float:
         number = plain(value)
-        fits = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+        fits = isinstance(number, int | float) and not isinstance(number, bool)
         if not fits or not low <= number <= high or (above and number == low):
             accepted = f"above {low:g}, to {high:g}" if above else f"{low:g} to {high:g}"
-            raise SettingError(f"{what}: {value!r} is out of bounds; accepted: a number {accepted}")
+            raise SettingError(f"{what}: {shown(value)} is out of bounds; accepted: a number {accepted}")
         return float(number)
 
     return check
@@ -127,7 +130,7 @@ def _within(low: float, high: float, above: bool = False) -> Callable[[str, Any]
 
 def _mode(what: str, value: Any) -> str:
     if value not in MODES:
-        raise SettingError(f"{what}: {value!r} is no mode; accepted: {', '.join(MODES)}")
+        raise SettingError(f"{what}: {shown(value)} is no mode; accepted: {', '.join(MODES)}")
     return str(value)
 
 
@@ -137,27 +140,30 @@ def _cap(what: str, value: Any) -> float | None:
 
 def _caps(what: str, value: Any) -> dict[str, float | None]:
     if not isinstance(value, dict) or not 0 < len(value) <= MAX_CAPS:
-        raise SettingError(f"{what}: {value!r:.60} does not fit; accepted: W per GPU by instance")
+        raise SettingError(f"{what}: {shown(value)} does not fit; accepted: W per GPU by instance")
     return {_name(what, name): _cap(f"{what} of {name}", cap) for name, cap in value.items()}
 
 
 def _retention(what: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or value.keys() != {"need", "idle_ttl_s"}:
-        raise SettingError(f'{what}: {value!r:.60} does not fit; accepted: {{"need": ..., "idle_ttl_s": ...}}')
+        raise SettingError(f'{what}: {shown(value)} does not fit; accepted: {{"need": ..., "idle_ttl_s": ...}}')
     limit_s = value["idle_ttl_s"]
     kept = None if limit_s is None else _within(0, MAX_IDLE_S, above=True)(f"{what}, idle_ttl_s", limit_s)
     return {"need": _name(f"{what}, need", value["need"]), "idle_ttl_s": kept}
 
 
 def _spec(what: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or len(json.dumps(value)) > MAX_SPEC:
-        raise SettingError(f"{what}: {value!r:.60} does not fit; accepted: what is asked of a fork, as an object")
+    if not isinstance(value, dict):
+        raise SettingError(f"{what}: {shown(value)} does not fit; accepted: what is asked of a fork, as an object")
+    check_json(what, value, MAX_SPEC)
+    if len(json.dumps(value)) > MAX_SPEC:
+        raise SettingError(f"{what}: longer than {MAX_SPEC:,} characters of JSON; accepted: a shorter one")
     return value
 
 
 def _policies(what: str, value: Any) -> list[str]:
     if not isinstance(value, list) or len(value) > MAX_SHADOWS:
-        raise SettingError(f"{what}: {value!r:.60} does not fit; accepted: a list of at most {MAX_SHADOWS} policies")
+        raise SettingError(f"{what}: {shown(value)} does not fit; accepted: a list of at most {MAX_SHADOWS} policies")
     return [_name(what, name) for name in value]
 
 
@@ -166,7 +172,7 @@ def _whole(noun: str) -> Callable[[str, Any], int]:
 
     def check(what: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-            raise SettingError(f"{what}: {value!r:.60} is no {noun}; accepted: a whole number >= 0")
+            raise SettingError(f"{what}: {shown(value)} is no {noun}; accepted: a whole number >= 0")
         return value
 
     return check
@@ -207,10 +213,10 @@ KINDS = tuple(_SHAPES)
 
 
 def _checked(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
-    shape = _SHAPES.get(kind)
+    shape = _SHAPES.get(kind) if isinstance(kind, str) else None
     if shape is None:
-        raise SettingError(f"command: unknown kind {kind!r}; accepted: {', '.join(KINDS)}")
+        raise SettingError(f"command: unknown kind {shown(kind)}; accepted: {', '.join(KINDS)}")
     if not isinstance(payload, dict) or payload.keys() != shape.keys():
         accepted = "{" + ", ".join(f'"{key}": ...' for key in shape) + "}"
-        raise SettingError(f"command {kind}: payload {payload!r} does not fit; accepted: {accepted}")
+        raise SettingError(f"command {kind}: payload {shown(payload, 200)} does not fit; accepted: {accepted}")
     return {key: check(f"command {kind}, {key}", payload[key]) for key, check in shape.items()}

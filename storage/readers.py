@@ -75,6 +75,12 @@ def events(store: Store, since_at: float, limit: int) -> list[dict[str, Any]]:
     return _dicts(store, query.order_by(EVENT.c.at.desc(), EVENT.c.id.desc()).limit(limit))
 
 
+def newest_event(store: Store, kind: str) -> dict[str, Any] | None:
+    """The newest event of a kind, None where there is none."""
+    query = sa.select(EVENT).where(EVENT.c.kind == kind)
+    return next(iter(_dicts(store, query.order_by(EVENT.c.at.desc(), EVENT.c.id.desc()).limit(1))), None)
+
+
 def decisions(
     store: Store,
     limit: int,

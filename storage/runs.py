@@ -40,6 +40,15 @@ def recent(store: Store, limit: int, kind: str | None = None, with_result: bool 
         return [dict(row) for row in connection.execute(query.order_by(RUN.c.id.desc()).limit(limit)).mappings()]
 
 
+def unfinished(store: Store, kind: str) -> list[dict[str, Any]]:
+    """The runs of `kind` whose result says that it is running, or that its guard is watching; with their results."""
+    is_running = RUN.c.result["state"].as_string() == "running"
+    is_watched = RUN.c.result[("guard", "state")].as_string() == "watching"
+    query = sa.select(RUN).where(RUN.c.kind == kind, sa.or_(is_running, is_watched))
+    with store.reading() as connection:
+        return [dict(row) for row in connection.execute(query.order_by(RUN.c.id)).mappings()]
+
+
 def delete(store: Store, run_id: int) -> bool:
     """Forget a run; returns whether there was one."""
     with store.writing() as connection:

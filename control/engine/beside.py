@@ -1,22 +1,62 @@
 """What goes on beside the live fleet: forks that are run ahead, a setting under watch, shadow policies."""
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from control.engine import applied, leftover
 from control.engine.lab import KINDS as FORKS
 from control.engine.orders import obey
 from control.engine.outcome import Outcome
 from control.engine.past import past_lines
+from control.engine.shadows import ended
+from control.errors import HeadwayError, LeaseHeldError, StoreBusyError
 
 if TYPE_CHECKING:
     from control.engine.loop import Loop
 
+log = logging.getLogger("headway.engine")
+MOST_TOLD = 200  # characters of an error's message
+
+
+def begin(loop: "Loop") -> None:
+    """Tell as ended what an engine of before left behind."""
+    try:
+        leftover.end_forks(loop.store, loop.live)
+        if names := leftover.shadows_before(loop.store):
+            loop.event(**ended(names, "the engine began anew"))
+    except StoreBusyError as error:
+        log.warning("%s; what was left behind is not told as ended", error)
+
 
 def outcome_of(loop: "Loop", command: dict[str, Any]) -> Outcome:
+    """Apply or refuse one command. Whatever goes wrong with it is a reason to refuse it, never one to end.
+
+    Raises:
+        LeaseHeldError: another engine has taken over.
+    """
+    try:
+        return decided(loop, command)
+    except LeaseHeldError:
+        raise
+    except HeadwayError as error:
+        return Outcome(False, str(error))
+    except Exception as error:
+        log.exception("command %s (%s) failed", command["id"], command["kind"])
+        return Outcome(False, f"internal error: {type(error).__name__}: {told(error)}".rstrip(": "))
+
+
+def told(error: Exception) -> str:
+    """The message of an error in one line that can be stored."""
+    line = " ".join(str(error).split())[:MOST_TOLD]
+    return line.encode(errors="backslashreplace").decode()
+
+
+def decided(loop: "Loop", command: dict[str, Any]) -> Outcome:
     """Apply or refuse one command; what is done to the fleet is done to its shadows too."""
 
-    def tell(outcome: Outcome) -> None:
-        note(loop, outcome, command["id"])
+    def tell(outcome: Outcome, order: dict[str, Any]) -> None:
+        note(loop, outcome, order, command["id"])
 
     if command["kind"] in FORKS:
         return loop.forks.obey(loop.live, loop.history, loop.store, command, tell)
@@ -28,28 +68,32 @@ def outcome_of(loop: "Loop", command: dict[str, Any]) -> Outcome:
     return outcome
 
 
-def note(loop: "Loop", outcome: Outcome, command_id: int | None = None) -> None:
+def note(loop: "Loop", outcome: Outcome, order: dict[str, Any], command_id: int | None = None) -> None:
     """Note what was applied as a part of something larger."""
     if outcome.event is not None:
         loop.event(**outcome.event, command_id=command_id)
     loop.note()
+    loop.shadows.mirror(order, loop.live.now_s)
 
 
 def judge_fork(loop: "Loop") -> None:
     """Judge the setting that is under watch; the world must stand still."""
-    ended = loop.forks.watch(loop.live, loop.store, lambda outcome: note(loop, outcome))
-    if ended is not None:
-        loop.event(*ended)
+    news = applied.watch(loop.live, loop.store, lambda outcome, order: note(loop, outcome, order))
+    if news is not None:
+        loop.event(*news)
 
 
 def go_on(loop: "Loop") -> None:
     """Store what is new of the forks, and have the shadows come along."""
     loop.forks.record(loop.store, time.time(), lambda at_s: past_lines(loop.store, loop.live, at_s))
-    loop.shadows.follow(loop.live.now_s)
+    why = loop.shadows.follow(loop.live.now_s)
+    if why:
+        loop.event(**ended(loop.shadows.names, why))
+        loop.shadows.end()
 
 
 def end(loop: "Loop") -> None:
     """End what is under way."""
-    loop.forks.close()
+    loop.forks.close(loop.store)
     loop.shadows.close()
     loop.regrets.close()

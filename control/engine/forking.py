@@ -1,6 +1,7 @@
 """A fork of the live state, now or some minutes back, apart from the live tables."""
 
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,12 +9,15 @@ from control.engine.history import History
 from control.engine.state import Live, rescale, take_windows
 from control.engine.tuner import past_of
 from control.errors import SettingError
-from control.policy.codes import ACTIVE
-from control.policy.tables import Floats, Ints
-from control.tuning.episodes import Arrival, Episode, Names, arrival
+from control.metrics.stages import UNDER_WAY
+from control.policy.codes import ACTIVE, PLANNED
+from control.policy.tables import Floats, Ints, Record
+from control.tuning.episodes import Arrival, Episode, Names, arrival, episode
 from control.tuning.imagine import imagined, unplugged
+from control.tuning.whatif.deck import deck_of
 from control.tuning.whatif.fork import Fork
 from control.tuning.whatif.spec import OWN, Spec
+from control.tuning.whatif.unknown import drawn
 from control.twin.kernel import advance
 from control.twin.world import World, fork, silent
 
@@ -48,7 +52,7 @@ def fork_of_then(live: Live, history: History, spec: Spec) -> Fork:
         raise SettingError(f"back_s = {spec.back_s:g}: no state is kept from so long ago; {reach_words(live, history)}")
     if spec.arrivals == OWN and spec.horizon_s > spec.back_s:
         raise SettingError("arrivals = 'own': what came since then is known, what comes from now on is not")
-    past = past_of(live, history, recorded)
+    past = past_of(live, history, recorded._replace(arrivals=filled(live, history, recorded.arrivals)))
     world, _ = past.as_it_came(0)
     world = fork(silent(world))
     world.policy[:] = recorded.state.policy
@@ -56,6 +60,34 @@ def fork_of_then(live: Live, history: History, spec: Spec) -> Fork:
     streams = np.arange(len(world.pins), dtype=np.int64)
     futures = {1.0: (fork(world), streams)} if spec.arrivals == OWN else {}
     return about(live, history, spec, world, streams, futures, ended_by(history, then_s, live.rolling.window_s))
+
+
+def filled(live: Live, history: History, arrivals: Sequence[Arrival | Episode]) -> list[Arrival | Episode]:
+    """`arrivals`; one under way of a kind of which nothing has ended gets its calls from the live world.
+
+    Their output lengths are drawn from what is on record of their steps, as `draw_unknown` does: nobody looks them up.
+    """
+    kinds = {content.kind for content in history.ended}
+    strange = {a.arrival_s for a in arrivals if not isinstance(a, Episode) and a.kind not in kinds}
+    if not strange:
+        return list(arrivals)
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(0)))
+    lengths = deck_of(list(history.ended), len(live.names[2])).lengths
+    rows = live.world.workflows
+    active = rows[(rows["state"] == ACTIVE) & np.isin(rows["arrival_s"], list(strange))]
+    found = {(float(row["arrival_s"]), int(row["kind"])): imagined_episode(live, row, lengths, rng) for row in active}
+    return [a if isinstance(a, Episode) else found.get((a.arrival_s, a.kind), a) for a in arrivals]
+
+
+def imagined_episode(live: Live, workflow: Record, lengths: Sequence[Ints], rng: np.random.Generator) -> Episode:
+    """An active workflow of the live world with drawn lengths of the answers that are not complete."""
+    first, n = int(workflow["first_call"]), int(workflow["n_calls"])
+    known = live.world.calls[first : first + n]
+    one = episode(workflow, known)
+    tokens = drawn(lengths, known["step"], known["emitted"], rng.random(n), known["output_tokens"].copy())
+    is_open = np.isin(known["state"], (*UNDER_WAY, PLANNED))
+    one.calls["output_tokens"] = np.where(is_open, tokens, known["output_tokens"])
+    return one
 
 
 def about(

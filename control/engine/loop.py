@@ -87,6 +87,7 @@ class Loop:
         Raises:
             LeaseHeldError: another engine has taken over; nothing more was written.
         """
+        beside.begin(self)
         last = due = time.monotonic()
         while not self.should_stop():
             now = time.monotonic()

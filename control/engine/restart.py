@@ -2,16 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
+from control.engine.applied import let_go
 from control.engine.checkpoint import lost_rows
 from control.engine.history import History
 from control.engine.refine import Refiner
+from control.engine.shadows import ended
 from control.engine.state import Live
 from control.engine.tuner import Tuner
 
 if TYPE_CHECKING:
     from control.engine.loop import Loop
 
-CAUSE = "scenario_replaced"
+CAUSE, WHY = "scenario_replaced", "another scenario began"
 
 
 def succeed(loop: "Loop", successor: Live) -> None:
@@ -22,8 +24,11 @@ def succeed(loop: "Loop", successor: Live) -> None:
     loop.write_up()
     loop.pending.workflows += ended_rows(loop.live)
     loop.tuner.close()
-    loop.forks.stop()
-    loop.shadows.end()
+    loop.forks.stop(f"stopped: {WHY}")
+    let_go(loop.live, loop.store, WHY)
+    if loop.shadows.lives:
+        loop.event(**ended(loop.shadows.names, WHY))
+        loop.shadows.end()
     loop.live, loop.history, loop.tuner = successor, History(), Tuner(loop.tuner.settings)
     loop.refiner = Refiner()
     loop.cover_window()

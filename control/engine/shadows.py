@@ -5,6 +5,7 @@ operator does to the fleet is done to it too, at the same simulated time.
 """
 
 import copy
+import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,11 +17,13 @@ from control.engine.outcome import Outcome, value
 from control.engine.record import live_on
 from control.engine.rolling import Meter
 from control.engine.state import Live
-from control.errors import SettingError
+from control.errors import SettingError, shown
 from control.metrics.slo import overdue_s
 from control.policy.codes import POLICIES, policy_codes
 from control.twin.acts import change_policy
 from control.twin.world import fork
+
+log = logging.getLogger("headway.engine")
 
 Row = dict[str, Any]
 MOST = 3
@@ -41,7 +44,10 @@ class Shadows:
     def obey(self, live: Live, command: Mapping[str, Any]) -> Outcome:
         """The command that chooses the shadows; the live journal must be drained."""
         try:
-            return self.choose(live, list(value(command, "policies")))
+            names = value(command, "policies")
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise SettingError(f"policies = {shown(names)}: expected a list of policies")
+            return self.choose(live, names)
         except SettingError as error:
             return Outcome(False, str(error))
 
@@ -71,13 +77,16 @@ class Shadows:
         if self.lives and command["kind"] in MIRRORED:
             self.commands.append((at_s, {**command, "expected": None}))
 
-    def follow(self, now_s: float) -> None:
-        """Have the shadows come to `now_s`, unless they are on their way."""
+    def follow(self, now_s: float) -> str:
+        """Have the shadows come to `now_s`, unless they are on their way; why they must end, "" where they need not."""
         if not self.lives or (self.future is not None and not self.future.done()):
-            return
-        if self.future is not None:
-            self.future.result()  # an error of a shadow is an error of the engine's code, and shows
+            return ""
+        error = None if self.future is None else self.future.exception()
+        if error is not None:  # the fleet is run on, whatever becomes of its shadows
+            log.error("a shadow failed", exc_info=error)
+            return f"internal error: {type(error).__name__}"
         self.future = self.pool.submit(self.work, now_s)
+        return ""
 
     def work(self, now_s: float) -> None:
         """Move every shadow to `now_s`, through the commands on the way."""
@@ -97,15 +106,28 @@ class Shadows:
             self.future.result()
         self.future = None
 
+    @property
+    def names(self) -> list[str]:
+        """The policies that run in the shadow."""
+        return [one.policy for one in self.lives]
+
     def end(self) -> None:
         """Forget them all."""
-        self.wait()
+        if self.future is not None:
+            self.future.exception()
+        self.future = None
         self.commands.clear()
         self.lives, self.told = [], None
 
     def close(self) -> None:
         """End with what is under way."""
         self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def ended(names: Sequence[str], why: str) -> Row:
+    """The event of shadows that end without having been asked to."""
+    text = f"shadows ended: {why}"
+    return {"kind": "shadows", "target": None, "text": text, "old": list(names), "new": []}
 
 
 def shadow_of(live: Live, policy: str) -> Live:

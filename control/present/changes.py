@@ -12,7 +12,7 @@ from control.present.wording import Order, asked, inverse, outcome
 _INSTANCE = frozenset({"drain", "undrain", "kill", "revive"})
 _CAPS = frozenset({"power_cap", "power_caps"})
 #: What puts a setting of a fork in force, and what ends that.
-_APPLIED = frozenset({"apply_whatif", "undo_whatif", "rolled_back"})
+_APPLIED, FORK = frozenset({"apply_whatif", "undo_whatif", "rolled_back"}), "fork"
 #: Events after which nothing holds of what was changed before: the engine began from nothing.
 _ANEW = frozenset({"engine_started", "engine_fresh", "scenario"})
 
@@ -78,7 +78,8 @@ def undo_of(commands: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str,
         if is_command and row["undo_of"] is None and number not in done and not things & touched:
             order = inverse(row, event.get("old") if event else None)
             orders |= {number: order} if order is not None else {}
-        touched |= things
+        if not (is_command and things == {FORK} and (row["undo_of"] is not None or number in done)):
+            touched |= things  # an application that was taken back leaves the way free to the one before
     return Undo(orders, done, under_way)
 
 
@@ -117,5 +118,5 @@ def _things(row: Mapping[str, Any], event: Mapping[str, Any] | None) -> set[str]
         caps = value_of(event.get("new")) if event else None
         return {f"cap of {name}" for name in caps} if isinstance(caps, Mapping) else {"caps"}
     if kind in _APPLIED:
-        return {"fork"}
+        return {FORK}
     return {"clock"} if kind in ("pause", "resume") else {kind}

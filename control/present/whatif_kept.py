@@ -18,7 +18,7 @@ from control.present.whatif import (
     settings_of,
     with_band,
 )
-from control.present.whatif_apply import guard_of, outcome
+from control.present.whatif_apply import guard_of, outcome, undone
 from control.present.whatif_ask import what
 
 HEIGHT_PX = 240
@@ -77,7 +77,7 @@ def _row(run: Run, clock: str, shown: bool) -> list[Cell]:
     state, guard = str(result_of(run).get("state")), guard_of(run)
     best = setting_of(run, best_of(run))
     name = "as it is" if best is None or best["index"] == AS_IT_IS else str(best["name"])
-    applied = Cell(outcome(run), _KINDS.get(str(guard.get("state")), "muted") if guard else "muted")
+    applied = Cell(outcome(run), _KINDS.get(str(guard.get("state")), "muted") if guard and not undone(run) else "muted")
     return [
         Cell(f"#{run['id']}", "id strong" if shown else "id", fork=run["id"]),
         Cell(clock, "muted"),

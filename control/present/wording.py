@@ -89,9 +89,9 @@ def asked(row: Mapping[str, Any]) -> str:
 
 
 def outcome(row: Mapping[str, Any]) -> str:
-    """State of a command row with a sign and, where refused, the engine's reason."""
+    """State of a command row with a sign and the engine's reason: why it was refused, or done only in part."""
     state = str(row["state"])
-    reason = f": {row['reason']}" if state == "refused" and row.get("reason") else ""
+    reason = f": {row['reason']}" if row.get("reason") else ""
     return f"{_SIGNS[state]} {state}{reason}"
 
 

@@ -121,15 +121,19 @@ def resample(
     """A bootstrap resample of a window of arrivals that begins at `start_s`.
 
     Gaps between arrivals, and the order of kinds, tenants and SLOs, are drawn with replacement from the recorded ones;
-    each workflow's calls are those of a recorded workflow of its kind that has ended.
+    each workflow's calls are those of a recorded workflow of its kind that has ended. A kind of which nothing has
+    ended is left out: what it is made of is not known.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    by_kind = contents_by_kind(contents)
+    arrivals = [a for a in arrivals if a.kind in by_kind]
     n = len(arrivals)
     recorded = np.array([a.arrival_s for a in arrivals])
+    if not n:
+        return assemble([], np.zeros(0), [], names)
     gaps = np.diff(recorded, prepend=start_s)
     times_s: Floats = start_s + np.cumsum(gaps[rng.integers(0, n, n)])
     drawn = [arrivals[k] for k in rng.integers(0, n, n)]
-    by_kind = contents_by_kind(contents)
     chosen = [by_kind[a.kind][int(u * len(by_kind[a.kind]))] for a, u in zip(drawn, rng.random(n), strict=True)]
     return assemble(drawn, times_s, [contents[k] for k in chosen], names)
 
@@ -137,10 +141,12 @@ def resample(
 def as_it_came(arrivals: Sequence[Arrival | Episode], contents: Sequence[Episode], names: Names, seed: int) -> Workload:
     """What really came, once more: each workflow at its own time, with its own calls where it has ended.
 
-    One that has not ended gets the calls of a recorded workflow of its kind: its own are not known yet.
+    One that has not ended gets the calls of a recorded workflow of its kind: its own are not known yet. Where none of
+    its kind has ended it is left out.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     by_kind = contents_by_kind(contents)
+    arrivals = [a for a in arrivals if isinstance(a, Episode) or a.kind in by_kind]
     draws = rng.random(len(arrivals))
     filled = [
         a if isinstance(a, Episode) else contents[by_kind[a.kind][int(u * len(by_kind[a.kind]))]]

@@ -8,6 +8,7 @@ import streamlit as st
 from control.present import ledger, whatif, whatif_kept
 from control.present.whatif_apply import guard_of, watching
 from pages._ui import edits, frame
+from pages._ui.look import look
 from storage import commands, runs
 
 KIND = "whatif"
@@ -15,6 +16,8 @@ KINDS = (KIND, "apply_whatif", "end_guard", "shadows")
 LISTED, SHOWN = 12, 20
 #: How long (s) an applied command waits for its fork, and a fork for its end, before the page stops looking often.
 SOON_S, LONGEST_S = 10.0, 300.0
+#: An engine that has told nothing for so long (s) computes nothing.
+SILENT_S = 10.0
 
 Row = dict[str, Any]
 
@@ -61,14 +64,25 @@ def newest_command(kinds: tuple[str, ...] = KINDS) -> Row | None:
 
 
 def on_its_way(run: Row | None) -> bool:
-    """Whether a fork was asked for and is not there yet, or `run` is being computed."""
-    if whatif.computing(run) and run is not None and time.time() - run["created_at"] < LONGEST_S:
+    """Whether a fork was asked for and is not there yet, or `run` is being computed, by an engine that lives."""
+    is_young = run is not None and time.time() - run["created_at"] < LONGEST_S
+    if run is not None and is_young and whatif.computing(run) and alive_since(run["created_at"]):
         return True
     asked = newest_command((KIND,))
     if asked is None or asked["state"] == "refused" or time.time() - asked["created_at"] > SOON_S:
         return False
+    if asked["state"] == "applied" and not alive_since(asked["created_at"]):
+        return False
     newest = frame.read(runs.recent, 1, kind=KIND)
     return not newest or newest[0]["created_at"] < asked["created_at"]
+
+
+def alive_since(at: float) -> bool:
+    """Whether the engine that ran at `at` (epoch s) is the one that runs now."""
+    newest = look().snapshot
+    if newest is None or time.time() - float(newest["at"]) > SILENT_S:
+        return False
+    return float(newest["engine"]["started_at"]) <= at
 
 
 def ask(spec: Row) -> None:

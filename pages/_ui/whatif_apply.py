@@ -6,6 +6,7 @@ import streamlit as st
 
 from control.present import whatif, whatif_apply
 from pages._ui import edits, forks, tables
+from pages._ui.look import look
 
 
 def panel(run: forks.Row, index: int, watched: list[int]) -> None:
@@ -18,11 +19,14 @@ def panel(run: forks.Row, index: int, watched: list[int]) -> None:
 def _form(run: forks.Row, index: int) -> None:
     found = whatif.setting_of(run, index)
     name = str(found["name"]) if found else "it"
-    reason = whatif_apply.blocked(run, index)
+    snapshot = look().snapshot
+    reason = whatif_apply.blocked(run, index) or whatif_apply.elsewhere(run, snapshot)
     told = f"<b>{escape(name)}</b>: {escape(whatif_apply.promise(run, index))}" if found else "…"
     st.html(f'<p class="promise">{told}</p>')
     lines = whatif_apply.preview(run, index) or ["no command"]
     st.html('<ul class="commands">' + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>")
+    for line in whatif_apply.warnings(run, index, snapshot) if not reason else ():
+        st.html(tables.state(f"⚠ {line}", "conflict"))
     minutes = st.slider(
         "Watch for, simulated min", *whatif_apply.GUARD_MINUTES, value=whatif_apply.DEFAULT_GUARD, key="guard",
         format="%d min", disabled=bool(reason),

@@ -229,6 +229,20 @@ def test_the_past_can_be_forked_as_far_as_states_are_kept(demo: tuple[Live, Hist
         fork_of(live, history, read_spec({"back_s": 7000.0, "settings": [{"name": "as it is"}]}))
 
 
+def test_the_past_can_be_forked_before_all_kinds_have_ended() -> None:
+    """In the first half minute most workflows under way are of a kind of which nothing has ended yet."""
+    live, history = some_minutes_in("diurnal", 0.4)
+    kinds = {content.kind for content in history.ended}
+    active = live.world.workflows[live.world.workflows["state"] == 1]
+    strange = active[~np.isin(active["kind"], list(kinds))]
+    assert len(strange)
+    for back_s in range(1, 12):
+        given = fork_of(live, history, read_spec({"back_s": back_s, "settings": [{"name": "as it is"}]}))
+        came = set(given.world.workflows["arrival_s"].tolist())
+        assert {a for a in strange["arrival_s"].tolist() if a <= given.now_s} <= came
+    assert ahead(live, history, {"back_s": 10, "minutes": 1, "settings": [{"name": "as it is"}]})["state"] == "done"
+
+
 def test_too_little_seen_is_said(demo: tuple[Live, History]) -> None:
     mix = scenario("demo-mixed")
     live, history = lived(load_fleet(mix.fleet), Source("demo-mixed", 1, scenario=mix), mix.policy, 2.0)

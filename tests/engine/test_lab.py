@@ -1,70 +1,20 @@
 """The what-if lab over a real store: asked for, run ahead, applied under watch, taken back."""
 
-from typing import Any
-
 import pytest
 
-from control.config import EngineSettings
 from control.engine import checkpoint
 from control.engine.loop import Loop
-from control.engine.source import Source
-from control.engine.state import start
-from control.model.fleet import load_fleet
-from control.workload.scenarios import scenario
-from storage import commands, forks, readers, runs
+from storage import commands, forks, runs
 from storage.open import Store
-
-Row = dict[str, Any]
-SWEEP = {"minutes": 2, "seeds": 2, "settings": [{"name": f"α {a}", "alpha": a} for a in (0.2, 0.9)]}
+from tests.support.labs import SWEEP, apply, forked, go_on, kinds, loop_of, outcome, stored, widen
 
 
 @pytest.fixture
 def loop(store: Store) -> Loop:
     """The demo, four minutes in."""
-    mix = scenario("demo-mixed")
-    live = start(load_fleet(mix.fleet), Source(mix.name, 0, scenario=mix), mix.policy, 0.5, 1.0)
-    made = Loop(live, store, EngineSettings(), "0", lambda: False)
+    made = loop_of(store)
     go_on(made, 240.0)
     return made
-
-
-def go_on(loop: Loop, seconds: float) -> None:
-    """Let so much simulated time pass."""
-    until_s = loop.live.now_s + seconds
-    while loop.live.now_s < until_s - 1e-6:
-        loop.tick(min(10.0, until_s - loop.live.now_s))
-        loop.record()
-
-
-def forked(loop: Loop, store: Store, spec: Row = SWEEP) -> Row:
-    """The run of a fork, once it is done."""
-    commands.submit(store, "whatif", {"spec": spec}, "ann")
-    loop.tick(0.1)
-    for job in loop.forks.jobs:
-        assert job.future is not None
-        job.future.result(60.0)
-    for _ in range(3):
-        loop.tick(0.01)
-    loop.record()
-    return runs.recent(store, 1, kind="whatif", with_result=True)[0]
-
-
-def outcome(store: Store) -> tuple[str, str | None]:
-    """State and reason of the newest command."""
-    newest = commands.recent(store, 1)[0]
-    return newest["state"], newest["reason"]
-
-
-def kinds(store: Store) -> list[str]:
-    """Kinds of all events, newest first."""
-    return [event["kind"] for event in readers.events(store, 0.0, 100)]
-
-
-def apply(loop: Loop, store: Store, run: int, setting: int, minutes: float) -> None:
-    """Apply a setting of a run."""
-    commands.submit(store, "apply_whatif", {"run": run, "setting": setting, "guard_minutes": minutes}, "ann")
-    loop.tick(0.01)
-    loop.record()
 
 
 def test_a_fork_is_stored_with_its_lines_and_its_file(loop: Loop, store: Store) -> None:
@@ -198,19 +148,3 @@ def test_what_cannot_be_applied_is_refused_and_leaves_all_as_it_was(loop: Loop, 
     apply(loop, store, run["id"], 2, 0.0)
     assert outcome(store) == ("refused", "h100-0 is down: cannot drain it")
     assert loop.live.policy == "hexgen"
-
-
-def stored(store: Store, run: Row) -> Row:
-    """The run's result now."""
-    found = runs.get(store, run["id"])
-    assert found is not None
-    result: Row = found["result"]
-    return result
-
-
-def widen(store: Store, run: Row, low: float = 0.0, high: float = 1e6) -> None:
-    """Promise a band of our choice."""
-    for row in run["result"]["settings"]:
-        band = row["lines"]["p95_s"]
-        band["low"], band["high"] = [low] * len(band["low"]), [high] * len(band["high"])
-    runs.update(store, run["id"], run["result"])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from control.present.changes import changes
+from control.present.changes import changes, undo_of
 from control.present.wording import Order
 
 
@@ -51,3 +51,15 @@ def test_a_fork_that_was_rolled_back_leaves_nothing_to_undo() -> None:
     after = changes([applied], [event(5, 20.0, "rolled_back", None)], 9)
     assert before.undo == Order("undo_whatif", {"run": 3})
     assert [change.undo for change in after if change.command_id == 1] == [None]
+
+
+def test_after_an_undo_the_application_before_it_can_be_undone_too() -> None:
+    rows = [
+        command(k, 10.0 * k, kind="apply_whatif", payload={"run": run, "setting": 2, "guard_minutes": 0})
+        for k, run in ((1, 3), (2, 3), (3, 4))
+    ]
+    assert set(undo_of(rows, []).orders) == {3}
+    rows.append(command(4, 40.0, kind="undo_whatif", payload={"run": 4}, undo_of=3))
+    assert set(undo_of(rows, []).orders) == {2}
+    rows.append(command(5, 50.0, kind="undo_whatif", payload={"run": 3}, undo_of=2))
+    assert set(undo_of(rows, []).orders) == {1}

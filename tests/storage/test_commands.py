@@ -48,7 +48,13 @@ def test_every_kind_within_its_bounds_is_taken(store: Store, kind: str, payload:
     assert row["reason"] is None
 
 
-BAD: list[tuple[str, Any, str]] = [
+DEEP: list[Any] = []
+for _ in range(5_000):
+    DEEP = [DEEP]
+ROUND: list[Any] = []
+ROUND.append(ROUND)
+
+BAD: list[tuple[Any, Any, str]] = [
     ("alpha", {"alpha": 1.01}, "command alpha, alpha: 1.01 is out of bounds; accepted: a number 0 to 1"),
     ("alpha", {"alpha": float("nan")}, "nan is out of bounds"),
     ("alpha", {"alpha": True}, "True is out of bounds"),
@@ -76,12 +82,28 @@ BAD: list[tuple[str, Any, str]] = [
     ("slow", {"instance": "h100-0", "factor": 0}, "accepted: a number 0.25 to 20"),
     ("scenario", {"scenario": "burst"}, "does not fit"),
     ("scenario", {"scenario": "burst", "seed": -1}, "-1 is no seed; accepted: a whole number >= 0"),
+    ("whatif", {"spec": {"minutes": float("nan")}}, "spec: nan is no number; accepted: finite numbers"),
+    ("whatif", {"spec": {"settings": [{"load": float("-inf")}]}}, "spec: -inf is no number"),
+    ("whatif", {"spec": {"minutes": 10**400}}, "too large; accepted: whole numbers of at most 64 bits"),
+    ("whatif", {"spec": {"minutes": 10**5000}}, "int too large to show is too large"),
+    ("whatif", {"spec": {"settings": DEEP}}, "spec: nested too deeply; accepted: at most 20 levels"),
+    ("whatif", {"spec": {"settings": ROUND}}, "spec: nested too deeply"),
+    ("whatif", {"spec": {"settings": [{"name": "\ud800"}]}}, "is no text that can be stored"),
+    ("whatif", {"spec": {"settings": [{1: 2}]}}, "1 is no key; accepted: text"),
+    ("whatif", {"spec": {"settings": [{"a", "b"}]}}, "is no JSON"),
+    ("whatif", {"spec": {"settings": ["x" * 60_000]}}, "spec: longer than 50,000 characters of JSON"),
+    ("whatif", {"spec": {"settings": [0] * 60_000}}, "spec: too long; accepted: at most 50,000 values"),
+    ("alpha", {"alpha": 10**400}, "out of bounds; accepted: a number 0 to 1"),
+    ("alpha", {"alpha": DEEP}, "list too large to show is out of bounds"),
+    ("alpha", DEEP, "payload list too large to show does not fit"),
+    ("policy", {"policy": "\ud800"}, "is no text that can be stored"),
+    (["alpha"], {"alpha": 0.5}, "unknown kind ['alpha']"),
     ("reboot", {}, "unknown kind 'reboot'; accepted: alpha, policy, pause"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "payload", "message"), BAD)
-def test_a_bad_command_is_refused_with_what_is_accepted(store: Store, kind: str, payload: Any, message: str) -> None:
+def test_a_bad_command_is_refused_with_what_is_accepted(store: Store, kind: Any, payload: Any, message: str) -> None:
     with pytest.raises(SettingError) as caught:
         commands.submit(store, kind, payload, "cli")
     assert message in str(caught.value)
@@ -91,6 +113,15 @@ def test_a_bad_command_is_refused_with_what_is_accepted(store: Store, kind: str,
 def test_a_command_without_an_author_is_refused(store: Store) -> None:
     with pytest.raises(SettingError, match="author"):
         commands.submit(store, "pause", {}, "")
+
+
+@pytest.mark.parametrize("expected", [float("nan"), 10**400, {"alpha": float("inf")}, DEEP])
+def test_an_expected_value_that_cannot_be_kept_is_refused_not_dropped(store: Store, expected: Any) -> None:
+    with pytest.raises(SettingError, match=r"^expected: "):
+        commands.submit(store, "alpha", {"alpha": 0.5}, "cli", expected=expected)
+    with pytest.raises(SettingError, match=r"^undo_of: "):
+        commands.submit(store, "pause", {}, "cli", undo_of=10**400)
+    assert commands.recent(store, 10) == []
 
 
 def test_an_undo_names_a_command_that_exists(store: Store) -> None:

@@ -39,9 +39,40 @@ def test_the_workloads_own_future_needs_no_second_seed() -> None:
         ({"settings": [{"name": "x", "changes": [{"do": "add", "like": "a", "count": 0}]}]}, "count = 0"),
         ({"settings": [{"name": "x", "changes": [{"do": "role", "instance": "a", "role": "king"}]}]}, "mixed, prefill"),
         ({"settings": [{"name": "x", "changes": [{"do": "cap", "tier": "H100", "cap_w": -1}]}]}, "cap_w = -1"),
+        ({"settings": [{"name": "x", "policy": ["zz"]}]}, "policy = ['zz']: expected one of hexgen"),
+        ({"settings": [{"name": "x", "policy": {}}]}, "policy = {}: expected one of hexgen"),
+        ({"settings": [{"name": "x", "changes": [{"do": []}]}]}, "{'do': []}: expected {'do': one of add"),
+        (
+            {"settings": [{"name": "x", "changes": [{"do": "role", "instance": "a", "role": ["both"]}]}]},
+            "role = ['both']",
+        ),
+        (
+            {"settings": [{"name": "x", "retention": {"need": {}, "idle_ttl_s": 1}}]},
+            "need = {}: expected one of observed",
+        ),
+        ({"settings": [{"name": "x"}], "arrivals": [["own"]]}, "arrivals = [['own']]: expected one of resampled, own"),
+        ({"settings": [{"name": "x", "alpha": float("nan")}]}, "alpha = nan: expected a number from 0 to 1"),
+        ({"settings": [{"name": "x", "load": float("inf")}]}, "load = inf: expected a number from 0 to 10"),
+        ({"settings": [{"name": "x"}], "minutes": 10**5000}, "minutes = int too large to show"),
+        ({"settings": [{"name": "x"}, {"name": "x", "alpha": 0.2}]}, "settings[1]: name = 'x': it repeats"),
+        ({"settings": [{"name": "x"}, {"name": " x "}]}, "settings[1]: name = 'x': it repeats"),
+        ({"settings": [{"name": AS_IT_IS, "alpha": 0.2}]}, "that is the first one, which changes nothing"),
+        ({"settings": [{"name": "x"}, {"name": AS_IT_IS}]}, "that is the first one, which changes nothing"),
+        ({"settings": [{"name": "a\nb"}]}, "name = 'a\\nb': expected 1 to 80 characters, none of them a control"),
+        ({"settings": [{"name": "\u202e0.3 α"}]}, "none of them a control character"),
+        ({"settings": [{"name": f"{k}"} for k in range(41)]}, "settings: 41 beside 'as it is': expected at most 40"),
     ],
 )
 def test_bad_specs_are_refused_with_what_is_accepted(raw: Any, told: str) -> None:
     with pytest.raises(SettingError) as error:
         read_spec(raw)
     assert told in str(error.value)
+
+
+def test_what_is_nested_beyond_measure_is_refused_in_one_line() -> None:
+    deep: Any = []
+    for _ in range(50_000):
+        deep = [deep]
+    with pytest.raises(SettingError) as error:
+        read_spec({"settings": [{"name": deep}]})
+    assert "name = list too large to show" in str(error.value)

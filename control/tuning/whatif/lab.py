@@ -1,7 +1,8 @@
 """All settings of a fork, over all seeds, the most wanted first; what is there is told as it comes."""
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +13,8 @@ from control.policy.tables import Floats
 from control.tuning.whatif.apply import commands_of
 from control.tuning.whatif.deck import deck_of
 from control.tuning.whatif.fork import Base, Fork, own_future, resampled
-from control.tuning.whatif.run import FIGURES, LINES, Ahead, run_ahead, times_ahead_s
+from control.tuning.whatif.patience import Patience, StoppedError
+from control.tuning.whatif.run import FIGURES, LINES, Ahead, pieces, run_ahead, times_ahead_s
 from control.tuning.whatif.spec import RESAMPLED, Setting, Spec
 
 Row = dict[str, Any]
@@ -20,13 +22,14 @@ BAND = (10.0, 90.0)  # percentiles over seeds
 WORKERS = 2
 LEAST_THROUGHPUT = 0.95  # a setting that completes less than this share of what is completed now is not the best
 SIGNIFICANT = 12  # digits kept of what is told
+STOPPED = "stopped: another fork was asked for"
 
 
 class Lab:
-    """One fork under evaluation."""
+    """One fork under evaluation. A setting that takes longer than `most_s` (wall s) is given up, with the reason."""
 
-    def __init__(self, given: Fork, spec: Spec) -> None:
-        self.given, self.spec = given, spec
+    def __init__(self, given: Fork, spec: Spec, most_s: float = math.inf) -> None:
+        self.given, self.spec, self.most_s = given, spec, most_s
         self.deck = deck_of(given.contents, len(given.names.steps))
         self.bases: dict[tuple[float, float], list[Base]] = {}
         self.p95_s: dict[int, Floats] = {}  # of settings that are done, by seed
@@ -34,24 +37,37 @@ class Lab:
         self.events = 0
 
     def evaluate(self, tell: Callable[[Row], None], should_stop: Callable[[], bool] = lambda: False) -> Row:
-        """Run every setting; `tell` is given the result so far after each. The last result is returned."""
+        """Run every setting; `tell` is given the result so far after each. The last result is returned.
+
+        `should_stop` is asked all the time, by several threads: True ends it at once, as failed.
+        """
         done: list[Row] = []
         with ThreadPoolExecutor(WORKERS, thread_name_prefix="whatif") as pool:
             for index, setting in enumerate(self.spec.settings):
-                if should_stop():
-                    return self.result(done, "failed", "stopped: another fork was asked for")
-                done.append(self.setting(index, setting, pool))
+                try:
+                    done.append(self.setting(index, setting, pool, self.patience(should_stop)))
+                except StoppedError:
+                    return self.result(done, "failed", STOPPED)
                 self.first_s = self.first_s or time.perf_counter() - self.begun_s
                 if len(done) < len(self.spec.settings):
                     tell(self.result(done, "running"))
         return self.result(done, "done")
 
-    def setting(self, index: int, setting: Setting, pool: ThreadPoolExecutor) -> Row:
-        """One setting over all seeds."""
+    def patience(self, should_stop: Callable[[], bool]) -> Patience:
+        """What is asked while one setting is at work."""
+        return Patience(should_stop, self.most_s, self.spec.seeds * (1 + pieces(self.spec.horizon_s)))
+
+    def setting(self, index: int, setting: Setting, pool: ThreadPoolExecutor, patience: Patience) -> Row:
+        """One setting over all seeds.
+
+        Raises:
+            StoppedError: it was to end.
+        """
         head: Row = {"index": index, "name": setting.name}
         try:
-            bases = self.bases_for(setting)
-            runs = list(pool.map(lambda base: self.timed(base, setting), bases))
+            patience.look()
+            bases = self.bases_for(setting, patience)
+            runs = list(pool.map(lambda base: self.timed(base, setting, patience), bases))
         except HeadwayError as error:
             return head | {"problem": str(error)}
         self.p95_s[index] = np.array([run.figures[FIGURES.index("p95_s")] for run in runs])
@@ -66,25 +82,33 @@ class Lab:
             "commands": [list(command) for command in commands],
         }
 
-    def timed(self, base: Base, setting: Setting) -> Ahead:
+    def timed(self, base: Base, setting: Setting, patience: Patience) -> Ahead:
         """One run; its CPU time is counted."""
         cpu_s = time.thread_time()
-        ahead = run_ahead(self.given, base, setting, self.spec.horizon_s)
-        self.cpu_s += time.thread_time() - cpu_s
-        return ahead
+        try:
+            return run_ahead(self.given, base, setting, self.spec.horizon_s, patience.look)
+        finally:
+            self.cpu_s += time.thread_time() - cpu_s
 
-    def bases_for(self, setting: Setting) -> list[Base]:
+    def bases_for(self, setting: Setting, patience: Patience) -> list[Base]:
         """The fork with its work, a base a seed; settings of equal load share them."""
         key = (setting.load, setting.slo_scale)
         if key not in self.bases:
             cpu_s = time.thread_time()
-            if self.spec.arrivals == RESAMPLED:
-                seeds = range(self.spec.seeds)
-                self.bases[key] = [resampled(self.given, self.deck, seed, *key, self.spec.horizon_s) for seed in seeds]
-            else:
-                self.bases[key] = [own_future(self.given, *key)]
-            self.cpu_s += time.thread_time() - cpu_s
+            try:
+                self.bases[key] = list(self.made(key, patience))
+            finally:
+                self.cpu_s += time.thread_time() - cpu_s
         return self.bases[key]
+
+    def made(self, key: tuple[float, float], patience: Patience) -> Iterator[Base]:
+        """A base a seed, of a load and a scale of deadlines."""
+        if self.spec.arrivals != RESAMPLED:
+            yield own_future(self.given, *key)
+            return
+        for seed in range(self.spec.seeds):
+            patience.look()
+            yield resampled(self.given, self.deck, seed, *key, self.spec.horizon_s)
 
     def result(self, done: list[Row], state: str, reason: str | None = None) -> Row:
         """What is there so far."""

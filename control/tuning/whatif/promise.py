@@ -1,7 +1,8 @@
 """A setting that was applied, and what it promised."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 Row = dict[str, Any]
@@ -19,8 +20,11 @@ class Guard:
     until_s: float
     low_s: float  # the predicted band of P95 at that time
     high_s: float
-    back: list[list[Any]] = field(default_factory=list)  # commands that take it back, in order
+    things: dict[str, list[Any]]  # what applying it changed: how each was, how it was left
+    command: int | None  # which applied it
     set: Row = field(default_factory=dict)  # alpha and policy as it left them
+    told_p95_s: float | None = None  # the P95 that the run tells so far
+    told_at_s: float = 0.0  # and since when
 
     def told(self, state: str, realised_s: float | None = None, why: str = "") -> Row:
         """The guard as the run tells it."""
@@ -36,5 +40,9 @@ class Guard:
 
     @classmethod
     def of(cls, saved: Mapping[str, Any] | None) -> "Guard | None":
-        """What `dataclasses.asdict` made of a guard, as a guard."""
-        return None if saved is None else cls(**saved)
+        """What `dataclasses.asdict` made of a guard, as a guard; None where an earlier version made it."""
+        names = {field.name for field in fields(cls)}
+        if saved is None or saved.keys() != names:
+            return None
+        high_s = math.inf if saved["high_s"] is None else saved["high_s"]  # JSON knows no infinity
+        return cls(**(dict(saved) | {"high_s": high_s}))

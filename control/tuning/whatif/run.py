@@ -1,5 +1,6 @@
 """One run ahead: what an operator would see over the next minutes, and what it comes to."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from control.twin.observe import VIEW, view_all
 from control.twin.world import World, fork
 
 STEPS = 30  # points of a line
+PIECE_S = 10.0  # simulated s from one look at whether to go on to the next
 LINES = ("p95_s", "slo_debt_s", "queued", "power_w")
 FIGURES = (
     *("p50_s", "p95_s", "mean_s", "slo_attainment", "slo_debt_s", "throughput_wps"),
@@ -35,8 +37,22 @@ def times_ahead_s(horizon_s: float) -> Floats:
     return np.linspace(horizon_s / STEPS, horizon_s, STEPS)
 
 
-def run_ahead(given: Fork, base: Base, setting: Setting, horizon_s: float) -> Ahead:
+def pieces(horizon_s: float) -> int:
+    """How often `run_ahead` asks whether to go on, about."""
+    return STEPS * max(1, round(horizon_s / STEPS / PIECE_S))
+
+
+def run_ahead(
+    given: Fork, base: Base, setting: Setting, horizon_s: float, ask: Callable[[], None] = lambda: None
+) -> Ahead:
     """The fork with `base`'s work, run ahead under a setting. Releases the GIL while the world moves.
+
+    Args:
+        given: the fork.
+        base: it with work about to arrive.
+        setting: put in force at the fork.
+        horizon_s: how far ahead, simulated s.
+        ask: called every PIECE_S simulated s; what it raises ends the run.
 
     Raises:
         SettingError: the setting cannot be put in force on this fleet.
@@ -46,12 +62,20 @@ def run_ahead(given: Fork, base: Base, setting: Setting, horizon_s: float) -> Ah
     begun = begin(course.world, given.now_s)
     lines: Floats = np.full((len(LINES), STEPS), np.nan)
     for k, time_s in enumerate(times_ahead_s(horizon_s)):
-        course.run_to(given.now_s + time_s)
+        run_on(course, given.now_s + time_s, ask)
         lines[1:, k] = look(course.world, course.now_s)
     ended = ended_rows(course.world, given.now_s)
     lines[0] = p95_line(given, ended, times_ahead_s(horizon_s))
     events = int(course.world.clock[0]["events"] - base.world.clock[0]["events"])
     return Ahead(lines, figures(course.world, ended, begun, given.now_s, horizon_s), events)
+
+
+def run_on(course: Course, until_s: float, ask: Callable[[], None]) -> None:
+    """Let a world run to `until_s`, piece by piece."""
+    while course.now_s < until_s:
+        ask()
+        next_s = course.now_s + PIECE_S
+        course.run_to(until_s if next_s > until_s - 1e-6 else next_s)
 
 
 class Begun(NamedTuple):

@@ -1,10 +1,10 @@
 """What is asked of a fork: how far ahead, over how many seeds, under which settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from control.errors import SettingError
+from control.errors import SettingError, shown
 from control.policy.codes import NEEDS, POLICIES, ROLES
 
 RESAMPLED, OWN = "resampled", "own"
@@ -98,11 +98,12 @@ def read_spec(raw: Any) -> Spec:
     if not isinstance(settings, list) or not 1 <= len(settings) <= MOST_SETTINGS:
         raise SettingError(f"settings: expected a list of 1 to {MOST_SETTINGS} settings")
     read = [read_setting(f"settings[{k}]", one) for k, one in enumerate(settings)]
-    if read[0].as_dict() != {"name": AS_IT_IS}:
+    check_names(read)
+    if read[0].name != AS_IT_IS:
         read.insert(0, Setting(AS_IT_IS))
-    arrivals = fields.get("arrivals", RESAMPLED)
-    if arrivals not in ARRIVALS:
-        raise SettingError(f"arrivals = {arrivals!r:.40}: expected one of {', '.join(ARRIVALS)}")
+    if len(read) > MOST_SETTINGS:
+        raise SettingError(f"settings: {len(settings)} beside {AS_IT_IS!r}: expected at most {MOST_SETTINGS - 1}")
+    arrivals = one_of("arrivals", fields.get("arrivals", RESAMPLED), ARRIVALS)
     seeds = whole("seeds", fields.get("seeds", 8), 1, MOST_SEEDS)
     return Spec(
         minutes=number("minutes", fields.get("minutes", 5.0), 1.0, MOST_MINUTES),
@@ -113,6 +114,21 @@ def read_spec(raw: Any) -> Spec:
     )
 
 
+def check_names(settings: Sequence[Setting]) -> None:
+    """Refuse names that would be taken for one another: on the page a setting is known by nothing else.
+
+    Raises:
+        SettingError: a name repeats, or the name of the setting that changes nothing stands for another.
+    """
+    seen: set[str] = set()
+    for k, setting in enumerate(settings):
+        if setting.name == AS_IT_IS and (k > 0 or setting != Setting(AS_IT_IS)):
+            raise SettingError(f"settings[{k}]: name = {AS_IT_IS!r}: that is the first one, which changes nothing")
+        if setting.name in seen:
+            raise SettingError(f"settings[{k}]: name = {setting.name!r}: it repeats; expected a name of its own")
+        seen.add(setting.name)
+
+
 def read_setting(where: str, raw: Any) -> Setting:
     """One setting of a spec.
 
@@ -121,18 +137,14 @@ def read_setting(where: str, raw: Any) -> Setting:
     """
     known = ("name", "alpha", "policy", "load", "slo_scale", "retention", "changes")
     fields = object_of(where, raw, known)
-    name = fields.get("name")
-    if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME:
-        raise SettingError(f"{where}: name = {name!r:.40}: expected 1 to {MOST_NAME} characters")
+    name = read_name(where, fields.get("name"))
     policy, alpha, changes = fields.get("policy"), fields.get("alpha"), fields.get("changes", [])
-    if policy is not None and policy not in POLICIES:
-        raise SettingError(f"{where}: policy = {policy!r:.40}: expected one of {', '.join(POLICIES)}")
     if not isinstance(changes, list) or len(changes) > MOST_SETTINGS:
         raise SettingError(f"{where}: changes: expected a list of at most {MOST_SETTINGS} changes")
     return Setting(
         name=name,
         alpha=None if alpha is None else number(f"{where}: alpha", alpha, 0.0, 1.0),
-        policy=policy,
+        policy=None if policy is None else one_of(f"{where}: policy", policy, tuple(POLICIES)),
         load=number(f"{where}: load", fields.get("load", 1.0), 0.0, 10.0),
         slo_scale=number(f"{where}: slo_scale", fields.get("slo_scale", 1.0), 0.01, 100.0),
         retention=read_retention(where, fields.get("retention")),
@@ -140,23 +152,31 @@ def read_setting(where: str, raw: Any) -> Setting:
     )
 
 
+def read_name(where: str, raw: Any) -> str:
+    """The name of a setting: it can be shown in one line and told from others."""
+    name = raw.strip() if isinstance(raw, str) else raw
+    if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME or not raw.isprintable():
+        accepted = f"expected 1 to {MOST_NAME} characters, none of them a control character"
+        raise SettingError(f"{where}: name = {shown(raw, 40)}: {accepted}")
+    return name
+
+
 def read_retention(where: str, raw: Any) -> dict[str, Any] | None:
     """Retention settings; None: as they are."""
     if raw is None:
         return None
     fields = object_of(f"{where}: retention", raw, ("need", "idle_ttl_s"))
-    if fields.get("need") not in NEEDS:
-        raise SettingError(f"{where}: retention: need = {fields.get('need')!r:.40}: expected one of {', '.join(NEEDS)}")
+    need = one_of(f"{where}: retention: need", fields.get("need"), NEEDS)
     ttl_s = fields.get("idle_ttl_s")
     kept_s = None if ttl_s is None else number(f"{where}: idle_ttl_s", ttl_s, 0.001, 1e9)
-    return {"need": fields["need"], "idle_ttl_s": kept_s}
+    return {"need": need, "idle_ttl_s": kept_s}
 
 
 def read_change(where: str, raw: Any) -> Change:
     """One change of the fleet."""
-    if not isinstance(raw, Mapping) or raw.get("do") not in DEEDS:
-        raise SettingError(f"{where}: {raw!r:.60}: expected {{'do': one of {', '.join(DEEDS)}, ...}}")
-    deed = str(raw["do"])
+    deed = raw.get("do") if isinstance(raw, Mapping) else None
+    if not isinstance(deed, str) or deed not in DEEDS:
+        raise SettingError(f"{where}: {shown(raw)}: expected {{'do': one of {', '.join(DEEDS)}, ...}}")
     fields = object_of(where, raw, ("do", *DEEDS[deed]))
     how = {key: CHECKS[key](f"{where}: {key}", fields.get(key)) for key in DEEDS[deed]}
     return Change(deed, how)
@@ -165,40 +185,44 @@ def read_change(where: str, raw: Any) -> Change:
 def object_of(where: str, raw: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
     """`raw` as an object without unknown keys."""
     if not isinstance(raw, Mapping):
-        raise SettingError(f"{where} = {raw!r:.60}: expected an object with {', '.join(known)}")
+        raise SettingError(f"{where} = {shown(raw)}: expected an object with {', '.join(known)}")
     for key in raw:
         if key not in known:
-            raise SettingError(f"{where}: {key!r:.40} is not known: expected {', '.join(known)}")
+            raise SettingError(f"{where}: {shown(key, 40)} is not known: expected {', '.join(known)}")
     return raw
 
 
 def number(what: str, value: Any, low: float, high: float) -> float:
     """`value` if it is a number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise SettingError(f"{what} = {value!r:.40}: expected a number from {low:g} to {high:g}")
+        raise SettingError(f"{what} = {shown(value, 40)}: expected a number from {low:g} to {high:g}")
     return float(value)
 
 
 def whole(what: str, value: Any, low: int, high: int) -> int:
     """`value` if it is a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise SettingError(f"{what} = {value!r:.40}: expected a whole number from {low} to {high}")
+        raise SettingError(f"{what} = {shown(value, 40)}: expected a whole number from {low} to {high}")
+    return value
+
+
+def one_of(what: str, value: Any, accepted: Sequence[str]) -> str:
+    """`value` if it is one of the accepted words."""
+    if not isinstance(value, str) or value not in accepted:
+        raise SettingError(f"{what} = {shown(value, 40)}: expected one of {', '.join(accepted)}")
     return value
 
 
 def text(what: str, value: Any) -> str:
     """`value` if it is a name."""
     if not isinstance(value, str) or not 0 < len(value) <= MOST_NAME:
-        raise SettingError(f"{what} = {value!r:.40}: expected the name of an instance or tier")
+        raise SettingError(f"{what} = {shown(value, 40)}: expected the name of an instance or tier")
     return value
 
 
 def role(what: str, value: Any) -> str:
     """`value` if it is a role; "both" stands for mixed."""
-    named = "mixed" if value == "both" else value
-    if named not in ROLES:
-        raise SettingError(f"{what} = {value!r:.40}: expected one of {', '.join(ROLES)}")
-    return str(named)
+    return one_of(what, "mixed" if value == "both" else value, ROLES)
 
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
