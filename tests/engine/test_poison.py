@@ -44,7 +44,7 @@ def test_specs_of_every_wrong_type_are_decided_and_end_nothing(loop: Loop, store
 
 
 @pytest.mark.parametrize(
-    "error", [KeyError("kind"), RuntimeError("two\nlines \udc80"), MemoryError(), RecursionError()]
+    "error", [KeyError("kind"), RuntimeError("two\nlines"), MemoryError(), RecursionError()]
 )
 def test_whatever_a_command_raises_it_is_refused_and_the_engine_goes_on(
     loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
