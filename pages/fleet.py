@@ -20,7 +20,7 @@ if seen.snapshot is None or seen.face.kind != "live":
     show_face(seen.face)
 else:
     live("head")
-    strip()
+    strip("fleet")
     with st.container(key="fleet-columns"):
         board, control = st.columns([3.9, 1], gap="small")
     with board:

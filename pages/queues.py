@@ -6,7 +6,6 @@ import streamlit as st
 
 from control.present import queues
 from pages._ui import filters, frame, tables
-from storage import finders
 
 FIELDS = ("instance", "tenant", "stage")
 
@@ -33,7 +32,7 @@ def bars(wanted: queues.Filter) -> None:
     """Length of each instance's queue by tenant."""
     if detail := frame.detail():
         shown = queues.queues_of(detail, queues.Filter(instance=wanted.instance))
-        tenants = [t for t in filters.known("tenant", queues.choices(detail, "tenant")) if t != queues.ALL]
+        tenants = filters.met("tenant", queues.tenants(detail), frame.run_begun())  # a colour stays whoever waits now
         st.html(tables.stacked(queues.overview(shown, tenants), tenants) + frame.remark(queues.left_out(shown)))
 
 
@@ -56,7 +55,6 @@ def calls(wanted: queues.Filter) -> None:
 if seen := frame.opened("queues", "Queues", "Who waits, and who is next?"):
     if seen[1].workflow is not None:
         st.switch_page("workflows.py", query_params={"workflow": str(seen[1].workflow)})
-    filters.known("tenant", frame.read(finders.workflow_values)["tenant"])  # a colour stays whoever waits just now
     wanted = queues.Filter(*filters.chosen(FIELDS, choices(frame.detail())))
     totals(wanted)
     with st.container(key="split-queues"):

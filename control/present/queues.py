@@ -56,6 +56,12 @@ def choices(detail: Mapping[str, Any], field: str) -> list[str]:
     return [ALL, *sorted({str(call[field]) for q in detail["queues"] for call in q["calls"]})]
 
 
+def tenants(detail: Mapping[str, Any]) -> list[str]:
+    """The tenants of the run: of waiting calls, of workflows on their way and of those that ended in the window."""
+    waiting = {str(call["tenant"]) for q in detail["queues"] for call in q["calls"]}
+    return sorted(waiting | {str(row["tenant"]) for row in detail["active"]} | set(detail["ledger"]["by_tenant"]))
+
+
 def queues_of(detail: Mapping[str, Any], wanted: Filter) -> list[Queue]:
     """The queues the filter leaves, in the engine's order of instances and calls."""
     return [_queue(q, wanted) for q in detail["queues"] if wanted.instance in (ALL, q["instance"])]

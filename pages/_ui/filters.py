@@ -21,6 +21,15 @@ def known(field: str, fresh: Sequence[str]) -> list[str]:
     return values
 
 
+def met(field: str, fresh: Sequence[str], run: float) -> list[str]:
+    """The values of `field` that this session has met in `run` (its begin, epoch s), in the order they came up."""
+    kept: tuple[float, list[str]] = st.session_state.get(f"met_{field}") or (run, [])
+    seen = kept[1] if kept[0] == run else []
+    values = [*seen, *(value for value in fresh if value not in seen)]
+    st.session_state[f"met_{field}"] = (run, values)
+    return values
+
+
 def chosen(fields: Sequence[str], choices: Choices) -> list[str]:
     """One select box a field, side by side; what is chosen in each."""
     with row():

@@ -11,6 +11,7 @@ from control.present.live import Limits
 from control.present.units import seconds
 from pages._ui import tables
 from pages._ui.component import Clicked, bar
+from pages._ui.feed import feed_of
 from pages._ui.look import look, show_face
 from pages._ui.source import store
 from pages._ui.strip import strip
@@ -32,7 +33,7 @@ def opened(name: str, title: str, question: str) -> tuple[dict[str, Any], Clicke
         return None
     clicked = bar(name, title, question)
     if name != "scenarios":
-        strip()
+        strip(name)
     return seen.snapshot, clicked
 
 
@@ -57,6 +58,11 @@ def detail() -> dict[str, Any] | None:
     found = read(readers.detail)
     st.session_state["detail_kept"] = (now, source, found)
     return found
+
+
+def run_begun() -> float:
+    """When the run that goes on began, epoch s; 0.0 where that is longer ago than what the charts keep."""
+    return read(lambda opened: feed_of(opened).begun())
 
 
 def read(reader: Callable[..., T], *args: Any, **named: Any) -> T:

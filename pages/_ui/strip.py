@@ -12,8 +12,11 @@ SHEET = Path(__file__).parent / "static" / "scenarios.css"
 
 
 @st.fragment(run_every=5)
-def strip() -> None:
-    """The current step with a link to its page; a strip that was closed stays so for this run of the scenario."""
+def strip(here: str) -> None:
+    """The current step with a link to its page, unless that is `here`, the page in view (its file's name).
+
+    A strip that was closed stays so for this run of the scenario.
+    """
     snapshot = look().snapshot
     known = None if snapshot is None else scenarios.running(snapshot)
     if snapshot is None or known is None or snapshot["sim_s"] > known.length_s:
@@ -25,7 +28,8 @@ def strip() -> None:
     st.html(SHEET)
     with st.container(key="story-strip", horizontal=True, gap="small"):
         st.html(tables.note(scenarios.strip(scenarios.story(known, snapshot["sim_s"]))))
-        if st.button(f"Open {scenarios.PAGES[now.page]}", key="strip-open", type="tertiary"):
+        there = scenarios.PAGES[now.page]
+        if now.page != here and st.button(f"Open {there}", key="strip-open", type="tertiary"):
             st.switch_page(f"{now.page}.py")
         st.button("Hide", key="strip-close", type="tertiary", on_click=_close, args=(run,))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages._ui import feed
 from tests.support import details
 from tests.support.pages import at, texts
 from tests.support.snapshots import StandInEngine
@@ -97,3 +98,27 @@ def test_names_with_markup_in_them_are_shown_as_text(engine: StandInEngine) -> N
     engine.tick()
     assert "<script>" not in texts(at("queues"))
     assert "&lt;b&gt;t&lt;/b&gt;" in texts(at("queues"))
+
+
+def test_the_legend_names_no_tenant_of_a_run_that_is_over(
+    engine: StandInEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.0)
+
+    def tell(tenant: str) -> None:
+        one = details.queue("h100-0", 1) | {"calls": [details.call(0, tenant=tenant)]}
+        ledger = details.ledger() | {"by_tenant": {}}
+        engine.detail = {"tuning": details.tuning(), "queues": [one], "active": [], "ledger": ledger}
+
+    tell("analytics")
+    engine.tick(time.time() - 2, sim_s=400.0, workflows=(details.workflow(1),))
+    app = at("queues")
+    assert '<i class="c0"></i>analytics</span>' in texts(app)
+    tell("interactive")
+    engine.tick(time.time() - 1, sim_s=410.0)
+    app.run()
+    assert '<i class="c0"></i>analytics</span>' in texts(app)  # who waits no more keeps the colour
+    engine.tick(time.time(), sim_s=0.0)
+    app.run()
+    assert '<i class="c0"></i>interactive</span>' in texts(app)
+    assert "</i>analytics</span>" not in texts(app)

@@ -87,7 +87,7 @@ def test_a_page_in_view_survives_the_change_to_another_fleet(engine: StandInEngi
     assert not app.exception
 
 
-@pytest.mark.parametrize("page", ["fleet", "power"])
+@pytest.mark.parametrize("page", ["fleet", "queues"])
 def test_the_story_goes_along_on_other_pages_until_it_is_closed(engine: StandInEngine, page: str) -> None:
     engine.tick(scenario="power-cap", sim_s=200.0)
     app = at(page)
@@ -99,6 +99,16 @@ def test_the_story_goes_along_on_other_pages_until_it_is_closed(engine: StandInE
     engine.tick(scenario="burst", sim_s=10.0)
     app.run()
     assert "Story 1 of 3: Calm." in texts(app)
+
+
+@pytest.mark.parametrize(("page", "scenario", "sim_s"), [("power", "power-cap", 200.0), ("fleet", "burst", 10.0)])
+def test_the_story_offers_no_way_to_the_page_in_view(
+    engine: StandInEngine, page: str, scenario: str, sim_s: float
+) -> None:
+    engine.tick(scenario=scenario, sim_s=sim_s)
+    app = at(page)
+    assert "Story" in texts(app)
+    assert "strip-open" not in {button.key for button in app.button}
 
 
 def test_a_story_that_is_told_and_a_fleet_without_one_leave_no_line(engine: StandInEngine) -> None:

@@ -105,3 +105,12 @@ def test_what_does_not_fit_is_counted() -> None:
 def test_a_placement_names_the_score_and_the_runner_up() -> None:
     row = details.call(1) | {"instance": "h100-0", "score": 0.5, "runner_up": "l4-0", "runner_up_score": 0.75}
     assert [cell.text for cell in queues.placements([row]).rows[0]][-2:] == ["0.500", "l4-0 0.750"]
+
+
+def test_the_tenants_are_those_that_wait_are_on_their_way_or_ended_lately() -> None:
+    detail = {
+        "queues": [one(tenant="c")],
+        "active": [details.active(1, 0.0, tenant="b")],
+        "ledger": {"by_tenant": {"a": [], "c": []}},
+    }
+    assert queues.tenants(detail) == ["a", "b", "c"]
