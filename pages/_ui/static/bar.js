@@ -2,7 +2,7 @@
 // time range and the pause.
 
 import { clock, duration, makeup, number, zone } from "./format.js";
-import { health, setText } from "./head.js";
+import { health, setAlert, setText } from "./head.js";
 import { HELP, setTools, showTools, TOOLS } from "./tools.js";
 
 // Pages, and the key of their query.
@@ -43,8 +43,7 @@ export class Bar {
     const [kind, badge, alert] = health(feed, "charts paused");
     this.part("badge").dataset.kind = kind;
     setText(this.part("badge"), badge);
-    setText(this.part("alert"), alert);
-    this.part("alert").dataset.kind = kind;
+    setAlert(this.part("alert"), kind, alert);
   }
 
   render(feed) {

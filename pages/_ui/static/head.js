@@ -63,8 +63,7 @@ export class Head {
     const [kind, badge, alert] = health(feed);
     this.part("badge").dataset.kind = kind;
     setText(this.part("badge"), badge);
-    setText(this.part("alert"), alert);
-    this.part("alert").dataset.kind = kind;
+    setAlert(this.part("alert"), kind, alert);
   }
 
   render(feed) {
@@ -107,11 +106,24 @@ export function health(feed, paused = "paused") {
     return ["amber", `waiting ${old}`, "The dashboard's server is slow to answer. The last data is kept."];
   }
   if (!feed.reachable && age >= limits.stale_s) return ["red", `no answer ${old}`, "The dashboard's server does not answer. The last data is kept; trying again."];
-  if (age >= limits.down_s) return ["red", `engine down ${old}`, "No news from the engine. The last data is kept. Start it again: headway engine"];
+  if (age >= limits.down_s) return ["red", `engine down ${old}`, restart(feed)];
   if (age >= limits.stale_s) return ["amber", `late ${old}`, ""];
   if (!feed.live) return ["still", `${paused}, ${feed.behind()} s behind`, ""];
   if (feed.said.state === "finished") return ["still", `finished ${old}`, ""];
   return feed.said.paused ? ["still", `engine paused ${old}`, ""] : ["live", `live ${old}`, ""];
+}
+
+/** What brings an engine back, in a line. */
+function restart(feed) {
+  const { db } = feed.static;
+  return `headway up starts it again by itself; an engine of your own: headway engine${db ? ` --db ${db}` : ""}`;
+}
+
+/** Show the alert of `health`; one that does not fit is read by pointing at it. */
+export function setAlert(node, kind, alert) {
+  setText(node, alert);
+  node.title = alert;
+  node.dataset.kind = kind;
 }
 
 /** SVG path of a sparkline; holes in the data are holes in the line. */

@@ -7,6 +7,7 @@ import { BUTTON, offer } from "./export.js";
 import { axisTime, clock, number } from "./format.js";
 import { pngOfCells } from "./picture.js";
 import { chartTable, seriesOf } from "./series.js";
+import { STATES } from "./strip.js";
 
 const SKELETON = `
   <section class="hw-panel hw-caches" data-testid="caches"><h2>KV caches <small></small>
@@ -106,9 +107,16 @@ export class Multiples {
     const sign = { red: "✕ ", amber: "▲ " }[cell.dataset.level] ?? "";
     const name = this.grid.dataset.size === "small" ? fixed.name[i] : `${fixed.name[i]} ${fixed.role?.[i] === "mixed" ? "" : fixed.role?.[i] ?? ""}`;
     set(head.firstElementChild, name.trim());
-    set(head.lastElementChild, used[k] === null || used[k] === undefined ? "–" : `${sign}${percent(used[k])} + ${percent(pinned[k] ?? 0)} %`);
-    cell.title = `${fixed.name[i]}: ${percent(used[k] ?? 0)} % running, ${percent(pinned[k] ?? 0)} % idle pinned`;
+    const down = this.downWord(i);
+    set(head.lastElementChild, down || (used[k] === null || used[k] === undefined ? "–" : `${sign}${percent(used[k])} + ${percent(pinned[k] ?? 0)} %`));
+    cell.title = `${fixed.name[i]}: ${down || `${percent(used[k] ?? 0)} % running, ${percent(pinned[k] ?? 0)} % idle pinned`}`;
     cell.setAttribute("aria-label", cell.title);
+  }
+
+  /** "✕ down" of an instance that is down now; "" of all others, of GPU types, and of the past, whose states nobody told. */
+  downWord(i) {
+    const { now, static: fixed } = this.feed;
+    return this.at === null && !fixed.groups && now.states[i] === "do" ? STATES.do.join(" ") : "";
   }
 
   /** What was done where the pointer is. */
