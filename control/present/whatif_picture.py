@@ -24,13 +24,15 @@ MOST_POINTS, DIGITS = 90, 4
 def picture(run: Run, selected: int, debt_limit_s: float | None = None) -> dict[str, Any]:
     """All that the browser draws; `selected` is the setting shown until the viewer picks one.
 
-    Times are minutes from the fork; `debt_limit_s` is drawn where the debt comes near it.
+    Times are minutes from the fork; "alpha" is the one in force then, None under a policy without one; `debt_limit_s`
+    is drawn where the debt comes near it.
     """
     drawn = possible(run)
     back_s = float((run["params"].get("spec") or {}).get("back_s") or 0.0)
     return {
         "run": run["id"],
         "selected": selected,
+        "alpha": run["params"].get("alpha"),
         "now": f"{seconds(back_s)} ago" if back_s else "now",
         "settings": [_choice(run, setting) for setting in drawn],
         "rows": list(names_of(run)),

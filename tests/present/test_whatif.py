@@ -64,6 +64,7 @@ def test_a_sweep_of_alpha_is_on_the_slider_and_other_settings_are_not() -> None:
     picture = whatif_picture.picture(forks.run(), 7)
     assert [s["alpha"] for s in picture["settings"]] == [None, *(k / 10 for k in range(11))]
     assert picture["sweep"]
+    assert picture["alpha"] == 0.2  # where the thumb stands for "as it is"
     run = forks.run(settings=[forks.setting(0, "as it is"), forks.setting(1, "edf")])
     run["params"] = forks.params([{"name": "edf", "policy": "edf", "alpha": 0.3}])
     assert not whatif_picture.picture(run, 0)["sweep"]

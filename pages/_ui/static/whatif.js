@@ -44,6 +44,7 @@ class View {
     this.select = root.querySelector("select");
     this.slider.addEventListener("input", () => this.pick(this.onSlider[Number(this.slider.value)]));
     this.slider.addEventListener("change", () => this.report());
+    this.slider.addEventListener("click", () => this.atThumb());
     this.select.addEventListener("change", () => { this.pick(Number(this.select.value)); this.report(); });
     this.text = "";
     this.picked = null; // index the viewer picked, null: the server's choice
@@ -71,6 +72,7 @@ class View {
     const { settings, sweep } = this.data;
     const swept = settings.filter((s) => s.alpha !== null && s.index !== AS_IT_IS).sort((a, b) => a.alpha - b.alpha);
     this.onSlider = swept.map((s) => s.index);
+    this.inForce = nearest(swept, this.data.alpha);
     this.slider.max = String(Math.max(0, swept.length - 1));
     this.slider.disabled = swept.length < 2;
     const ends = this.root.querySelectorAll(".hw-ends span");
@@ -90,6 +92,13 @@ class View {
     this.settling = setTimeout(() => this.draw(), SETTLED_MS);
   }
 
+  /** A click on a thumb that stands at the value in force picks the setting there: nothing moved, so nothing else tells. */
+  atThumb() {
+    if (this.onSlider.includes(this.selected)) return;
+    this.pick(this.onSlider[Number(this.slider.value)]);
+    this.report();
+  }
+
   report() {
     this.tell?.("picked", [this.data.run, this.selected]);
   }
@@ -106,7 +115,7 @@ class View {
     const said = found ? `${found.name}: ${found.words}` : "The first setting is being computed.";
     this.select.value = String(this.selected);
     const place = this.onSlider.indexOf(this.selected);
-    if (place >= 0) this.slider.value = String(place);
+    this.slider.value = String(place >= 0 ? place : this.inForce);
     this.slider.setAttribute("aria-valuetext", found?.name ?? "");
     this.root.querySelector(".hw-said").textContent = said;
     this.root.querySelector(".hw-lines").setAttribute("aria-label", said);
@@ -151,6 +160,12 @@ class View {
       labels.replaceChildren(...ends(chart, this.selected, names, plot, i > 0));
     });
   }
+}
+
+/** Place of the setting whose α is nearest to the one in force; 0 where none is. */
+function nearest(swept, alpha) {
+  const away = swept.map((s) => Math.abs(s.alpha - alpha));
+  return alpha === null ? 0 : Math.max(0, away.indexOf(Math.min(...away)));
 }
 
 /** Where a chart's values lie in px: size, margins, ends of both axes. */
