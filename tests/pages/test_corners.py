@@ -52,7 +52,7 @@ def test_a_panel_is_exported_and_closed_each_by_its_own_button(base: str, page: 
     page.goto(f"{base}/workflows?workflow=300")
     panel = page.locator(".st-key-panel-selected")
     export, close = panel.locator(".hw-export"), panel.get_by_role("button", name="Close")
-    expect(panel.locator("table").first).to_be_visible(timeout=PATIENCE_MS)
+    expect(panel.locator(".js-plotly-plot")).to_be_visible(timeout=PATIENCE_MS)
     expect(export).to_have_css("height", "16px")
     assert export.evaluate(LETTERS) == "11px"
     assert apart(box(export), box(close))
