@@ -1,6 +1,7 @@
 """The components: three lines of JavaScript that import a served module, in a fixed frame."""
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 import streamlit as st
@@ -66,6 +67,7 @@ def multiples(count: int) -> None:
 def bar(name: str, title: str, question: str) -> Clicked:
     """Mount the title, badge and clock of page `name`; the link that was clicked in this run, if any."""
     with st.container(key="live-bar"):
+        st.html(f'<p class="bar-early"><b>{escape(title)}</b> {escape(question)}</p>')  # until the component is there
         data = {"part": "bar", "title": title, "question": question, "ranged": name in WITH_CHARTS}
         listening: dict[str, Any] = {f"on_{kind}_change": _nothing for kind in Clicked._fields}
         state = _live(key=f"live_{name}", data=data, **listening)
