@@ -43,9 +43,7 @@ def test_specs_of_every_wrong_type_are_decided_and_end_nothing(loop: Loop, store
     assert all("\n" not in row["reason"] and row["reason"] for row in told if row["state"] == "refused")
 
 
-@pytest.mark.parametrize(
-    "error", [KeyError("kind"), RuntimeError("two\nlines"), MemoryError(), RecursionError()]
-)
+@pytest.mark.parametrize("error", [KeyError("kind"), RuntimeError("two\nlines"), MemoryError(), RecursionError()])
 def test_whatever_a_command_raises_it_is_refused_and_the_engine_goes_on(
     loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:

@@ -1,5 +1,6 @@
 """What lies over or beside something else in a real browser: corners of panels, the line of the story, a slider."""
 
+import re
 from typing import Any
 
 import pytest
@@ -109,3 +110,16 @@ def test_the_thumb_stands_at_the_setting_that_is_selected(forked: StandInEngine,
     assert thumb(page) == "2"
     page.locator("#hw-setting").click(position={"x": 12, "y": 10})
     expect(said).to_contain_text("α 0.00")
+
+
+def test_a_page_whose_live_part_is_late_has_its_title_and_no_bare_buttons(
+    forked: StandInEngine, base: str, page: Page
+) -> None:
+    page.route(re.compile(r"/ui/(live\.js|live\.css)"), lambda route: route.abort())
+    page.goto(f"{base}/whatif?fork=1")
+    expect(page.locator(".bar-early")).to_have_text("What-if What would happen if?", timeout=PATIENCE_MS)
+    expect(page.locator(".bar-early")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".panel-title").first).to_be_visible()
+    export = page.locator(".st-key-panel-settings .hw-export")
+    expect(export).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    expect(export).to_have_css("opacity", "0")

@@ -234,6 +234,7 @@ def test_two_forks_are_put_side_by_side(forked: StandInEngine) -> None:
 def test_a_fork_is_taken_along_with_the_line_that_runs_it_again(forked: StandInEngine) -> None:
     app = at("whatif")
     assert ">headway whatif whatif-1.headway --json</code>" in texts(app)
+    assert not app.code  # its code block brings 1.5 MB of scripts along
     (export,) = app.get("download_button")
     assert export.proto.label == "headway whatif file"
 
