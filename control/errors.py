@@ -69,3 +69,9 @@ def shown(value: Any, most: int = 60) -> str:
         return f"{value!r:.{most}}"
     except (ValueError, RecursionError, OverflowError):
         return f"{type(value).__name__} too large to show"
+
+
+def one_line(error: BaseException, most: int = 200) -> str:
+    """The class of an error and its message, in one line that can be stored, whatever the message holds."""
+    line = " ".join(str(error).split())[:most].encode(errors="backslashreplace").decode()
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__

@@ -20,6 +20,7 @@ from storage.open import Store
 Row = dict[str, Any]
 MOST_GUARD_MINUTES = 60.0
 MOST_KEPT = 40  # applications of one run
+MOST_TOLD = 4  # things named in an outcome
 BY_GUARD = "guard"
 TOLD_EVERY_S = 2.0  # wall s, about, between two tellings of the P95 under watch
 
@@ -132,7 +133,7 @@ def undo(live: Live, store: Store, command: Mapping[str, Any], tell: Tell) -> Ou
     check_same(live, run)
     entry = next((one for one in reversed(still) if any_stands(live, one)), still[-1])
     taken, alone = take_back(live, entry["things"], tell)
-    left_alone = "; ".join(f"{thing} is left alone: {why}" for thing, why in alone.items())
+    left_alone = alone_words(alone)
     if not taken:
         raise SettingError(f"fork #{number}, {entry['name']}: nothing can be taken back; {left_alone}")
     if live.guard is not None and (live.guard.run_id, live.guard.command) == (number, entry["command"]):
@@ -140,6 +141,12 @@ def undo(live: Live, store: Store, command: Mapping[str, Any], tell: Tell) -> Ou
     keep(store, number, {}, (entry["command"], command.get("id")))
     text = f"fork #{number}, {entry['name']}: {', '.join(taken)} taken back" + (f"; {left_alone}" if alone else "")
     return Outcome(True, left_alone, {"kind": "undo_whatif", "target": None, "text": text, "old": None, "new": None})
+
+
+def alone_words(alone: dict[str, str]) -> str:
+    """What was left alone and why, in words; "" for nothing."""
+    told = [f"{thing} is left alone: {why}" for thing, why in list(alone.items())[:MOST_TOLD]]
+    return "; ".join(told) + (f"; and {len(alone) - MOST_TOLD} more" if len(alone) > MOST_TOLD else "")
 
 
 def any_stands(live: Live, entry: Row) -> bool:

@@ -10,13 +10,12 @@ from control.engine.orders import obey
 from control.engine.outcome import Outcome
 from control.engine.past import past_lines
 from control.engine.shadows import ended
-from control.errors import HeadwayError, LeaseHeldError, StoreBusyError
+from control.errors import HeadwayError, LeaseHeldError, StoreBusyError, one_line
 
 if TYPE_CHECKING:
     from control.engine.loop import Loop
 
 log = logging.getLogger("headway.engine")
-MOST_TOLD = 200  # characters of an error's message
 
 
 def begin(loop: "Loop") -> None:
@@ -43,13 +42,7 @@ def outcome_of(loop: "Loop", command: dict[str, Any]) -> Outcome:
         return Outcome(False, str(error))
     except Exception as error:
         log.exception("command %s (%s) failed", command["id"], command["kind"])
-        return Outcome(False, f"internal error: {type(error).__name__}: {told(error)}".rstrip(": "))
-
-
-def told(error: Exception) -> str:
-    """The message of an error in one line that can be stored."""
-    line = " ".join(str(error).split())[:MOST_TOLD]
-    return line.encode(errors="backslashreplace").decode()
+        return Outcome(False, f"internal error: {one_line(error)}")
 
 
 def decided(loop: "Loop", command: dict[str, Any]) -> Outcome:

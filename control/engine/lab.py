@@ -16,7 +16,7 @@ from control.engine.history import History
 from control.engine.outcome import Outcome, value
 from control.engine.state import Live
 from control.engine.things import Tell
-from control.errors import InputError, StoreBusyError, StoreError
+from control.errors import InputError, StoreBusyError, StoreError, one_line
 from control.tuning.whatif.file import save_fork
 from control.tuning.whatif.fork import Fork
 from control.tuning.whatif.lab import Lab
@@ -55,7 +55,7 @@ class Job:
             self.blob = save_fork(self.given, self.spec, result, self.params) if result["state"] == "done" else None
             self.latest = result
         except Exception as error:  # whatever it is, the page must not wait for ever
-            self.latest = failed(f"{type(error).__name__}: {error}")
+            self.latest = failed(one_line(error))
             raise
 
 

@@ -33,7 +33,7 @@ from control.engine.script import due, next_act_s, perform
 from control.engine.shadows import Shadows
 from control.engine.state import Live, move, take_windows
 from control.engine.tuner import Tuner
-from control.errors import StoreBusyError
+from control.errors import HeadwayError, StoreBusyError, one_line
 from control.tuning.decide import TunerSettings
 from storage import commands
 from storage.journal import Batch, Journal
@@ -196,6 +196,11 @@ class Loop:
             self.follow_up()
         except StoreBusyError as error:
             log.warning("%s; a tuning result is not kept", error)
+        except HeadwayError:
+            raise
+        except Exception as error:
+            log.exception("a tuning run failed")
+            self.event("tuning", f"tuning failed: {one_line(error)}")
 
     def follow_up(self) -> None:
         """Take up a tuning run that has ended; judge the last change once its window is over; replay placements."""

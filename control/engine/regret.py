@@ -15,7 +15,7 @@ from control.engine.outcome import Outcome, value
 from control.engine.receipts import runner_up
 from control.engine.state import Live
 from control.engine.tuner import past_of
-from control.errors import SettingError
+from control.errors import SettingError, StoreError
 from control.tuning.imagine import imagined
 from control.tuning.regret import LostError, Placed, regret
 from control.twin.world import fork
@@ -74,14 +74,20 @@ class Regrets:
             live.regrets.pop(0)
 
     def begin(self, live: Live, history: History, store: Store, number: int) -> Job:
-        """Start the replay of one placement."""
+        """Start the replay of one placement; one that cannot be is a job that has ended.
+
+        Raises:
+            StoreError: the store failed.
+        """
         params: Row = {"decision": number, "sim_s": live.now_s}
         try:
             decision, placed = looked_up(live, store, number)
             params |= {key: decision[key] for key in ("workflow", "call", "stage", "instance", "policy", "alpha")}
             params |= {"runner_up": live.fleet.instances[placed.other].name, "placed_sim_s": placed.placed_s}
             return Job(params, self.submit(live, history, placed))
-        except UntoldError as error:
+        except StoreError:
+            raise
+        except Exception as error:  # the fleet is run on, whatever a look back comes to
             untold: Future[Row] = Future()
             untold.set_exception(error)
             return Job(params, untold)

@@ -167,5 +167,7 @@ def outcome(run: Run) -> str:
         return f"undone, {still[-1]} stands" if still else "undone"
     if found is None:
         return "applied" if told and told[-1].get("undone_by") is None else ""
-    shown = {"watching": "… watching", "kept": "✓ kept", "rolled_back": "↩ rolled back", "replaced": "replaced"}
+    so_far = found.get("realised_p95_s")
+    watched = "… watching" if so_far is None else f"… watching, P95 {measured(so_far, 's')}"
+    shown = {"watching": watched, "kept": "✓ kept", "rolled_back": "↩ rolled back", "replaced": "replaced"}
     return shown.get(str(found.get("state")), str(found.get("state")))

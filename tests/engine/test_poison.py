@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from control.engine import orders, shadows
+from control.engine import orders, regret, shadows
 from control.engine.loop import Loop
-from storage import commands, readers
+from control.tuning.replay import Past
+from storage import commands, readers, runs
 from storage.open import Store
 from tests.support.labs import SWEEP, forked, go_on, loop_of, order
 
@@ -89,3 +90,34 @@ def test_a_shadow_that_fails_ends_with_an_event(loop: Loop, store: Store, monkey
     event = readers.newest_event(store, "shadows")
     assert event is not None
     assert (event["text"], loop.shadows.lives) == ("shadows ended: internal error: KeyError", [])
+
+
+def test_a_tuning_run_that_fails_is_told_and_the_engine_goes_on(
+    loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on(loop, 60.0)
+
+    def broken(*_: Any) -> None:
+        raise KeyError("kind")
+
+    monkeypatch.setattr(Past, "sweep", broken)
+    assert order(loop, store, "tune", {})[0] == "applied"
+    loop.tuner.wait()
+    assert order(loop, store, "alpha", {"alpha": 0.3})[0] == "applied"
+    event = readers.newest_event(store, "tuning")
+    assert event is not None
+    assert event["text"] == "tuning failed: KeyError: 'kind'"
+
+
+def test_a_replay_that_fails_at_once_is_a_run_that_says_so(
+    loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise KeyError("kind")
+
+    monkeypatch.setattr(regret, "looked_up", broken)
+    assert order(loop, store, "regret", {"decision": 1})[0] == "applied"
+    loop.tick(0.01)
+    (run,) = runs.recent(store, 9, kind="regret", with_result=True)
+    assert run["result"] == {"problem": "the replay failed: KeyError"}
+    assert loop.live.regrets == []

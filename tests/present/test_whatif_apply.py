@@ -21,6 +21,7 @@ def entry(name: str, undone_by: int | str | None = None) -> dict[str, Any]:
     [
         ([entry("α 0.60")], None, "applied"),
         ([entry("α 0.60")], "kept", "✓ kept"),
+        ([entry("α 0.60")], "watching", "… watching, P95 10.4 s"),
         ([entry("α 0.60", 6)], "kept", "undone"),
         ([entry("α 0.60", 6)], None, "undone"),
         ([entry("α 0.60"), entry("α 0.90", 6)], "ended", "undone, α 0.60 stands"),

@@ -115,7 +115,9 @@ def test_a_command_without_an_author_is_refused(store: Store) -> None:
         commands.submit(store, "pause", {}, "")
 
 
-@pytest.mark.parametrize("expected", [float("nan"), 10**400, {"alpha": float("inf")}, DEEP])
+@pytest.mark.parametrize(
+    "expected", [float("nan"), 10**400, {"alpha": float("inf")}, DEEP], ids=["nan", "huge", "inf", "deep"]
+)
 def test_an_expected_value_that_cannot_be_kept_is_refused_not_dropped(store: Store, expected: Any) -> None:
     with pytest.raises(SettingError, match=r"^expected: "):
         commands.submit(store, "alpha", {"alpha": 0.5}, "cli", expected=expected)

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from control.tuning.whatif.apply import commands_of
 from control.tuning.whatif.deck import deck_of
 from control.tuning.whatif.fork import Base, Fork, own_future, resampled
 from control.tuning.whatif.patience import Patience, StoppedError
-from control.tuning.whatif.run import FIGURES, LINES, Ahead, pieces, run_ahead, times_ahead_s
+from control.tuning.whatif.run import FIGURES, LINES, Ahead, run_ahead, times_ahead_s
 from control.tuning.whatif.spec import RESAMPLED, Setting, Spec
 
 Row = dict[str, Any]
@@ -22,6 +23,7 @@ BAND = (10.0, 90.0)  # percentiles over seeds
 WORKERS = 2
 LEAST_THROUGHPUT = 0.95  # a setting that completes less than this share of what is completed now is not the best
 SIGNIFICANT = 12  # digits kept of what is told
+MOST_HELD = 1_000_000  # calls of bases kept for settings to come, half a kB each
 STOPPED = "stopped: another fork was asked for"
 
 
@@ -31,7 +33,8 @@ class Lab:
     def __init__(self, given: Fork, spec: Spec, most_s: float = math.inf) -> None:
         self.given, self.spec, self.most_s = given, spec, most_s
         self.deck = deck_of(given.contents, len(given.names.steps))
-        self.bases: dict[tuple[float, float], list[Base]] = {}
+        self.bases: dict[tuple[int, float, float], Base] = {}  # by seed, load and scale of deadlines
+        self.making = Lock()
         self.p95_s: dict[int, Floats] = {}  # of settings that are done, by seed
         self.begun_s, self.first_s, self.cpu_s = time.perf_counter(), 0.0, 0.0
         self.events = 0
@@ -55,7 +58,7 @@ class Lab:
 
     def patience(self, should_stop: Callable[[], bool]) -> Patience:
         """What is asked while one setting is at work."""
-        return Patience(should_stop, self.most_s, self.spec.seeds * (1 + pieces(self.spec.horizon_s)))
+        return Patience(should_stop, self.most_s, self.spec.seeds * self.spec.horizon_s)
 
     def setting(self, index: int, setting: Setting, pool: ThreadPoolExecutor, patience: Patience) -> Row:
         """One setting over all seeds.
@@ -66,8 +69,7 @@ class Lab:
         head: Row = {"index": index, "name": setting.name}
         try:
             patience.look()
-            bases = self.bases_for(setting, patience)
-            runs = list(pool.map(lambda base: self.timed(base, setting, patience), bases))
+            runs = list(pool.map(lambda seed: self.timed(seed, setting, patience), range(self.spec.seeds)))
         except HeadwayError as error:
             return head | {"problem": str(error)}
         self.p95_s[index] = np.array([run.figures[FIGURES.index("p95_s")] for run in runs])
@@ -82,33 +84,30 @@ class Lab:
             "commands": [list(command) for command in commands],
         }
 
-    def timed(self, base: Base, setting: Setting, patience: Patience) -> Ahead:
+    def timed(self, seed: int, setting: Setting, patience: Patience) -> Ahead:
         """One run; its CPU time is counted."""
         cpu_s = time.thread_time()
         try:
+            base = self.base_for(seed, setting, patience)
             return run_ahead(self.given, base, setting, self.spec.horizon_s, patience.look)
         finally:
             self.cpu_s += time.thread_time() - cpu_s
 
-    def bases_for(self, setting: Setting, patience: Patience) -> list[Base]:
-        """The fork with its work, a base a seed; settings of equal load share them."""
-        key = (setting.load, setting.slo_scale)
-        if key not in self.bases:
-            cpu_s = time.thread_time()
-            try:
-                self.bases[key] = list(self.made(key, patience))
-            finally:
-                self.cpu_s += time.thread_time() - cpu_s
-        return self.bases[key]
-
-    def made(self, key: tuple[float, float], patience: Patience) -> Iterator[Base]:
-        """A base a seed, of a load and a scale of deadlines."""
-        if self.spec.arrivals != RESAMPLED:
-            yield own_future(self.given, *key)
-            return
-        for seed in range(self.spec.seeds):
+    def base_for(self, seed: int, setting: Setting, patience: Patience) -> Base:
+        """The fork with its work, of one seed; settings of equal load share it, as far as there is room for so many."""
+        key = (seed, setting.load, setting.slo_scale)
+        with self.making:
             patience.look()
-            yield resampled(self.given, self.deck, seed, *key, self.spec.horizon_s)
+            if key in self.bases:
+                return self.bases[key]
+            if self.spec.arrivals == RESAMPLED:
+                base = resampled(self.given, self.deck, *key, self.spec.horizon_s)
+            else:
+                base = own_future(self.given, *key[1:])
+            held = sum(len(one.world.calls) for one in self.bases.values())
+            if held + len(base.world.calls) <= MOST_HELD:
+                self.bases[key] = base
+            return base
 
     def result(self, done: list[Row], state: str, reason: str | None = None) -> Row:
         """What is there so far."""

@@ -13,25 +13,25 @@ class StoppedError(Exception):
 
 
 class Patience:
-    """Asked between the pieces of one setting's work, from several threads."""
+    """Asked between the pieces of one setting's work, from several threads; `whole_s` is all of it, simulated s."""
 
-    def __init__(self, should_stop: Callable[[], bool], most_s: float, pieces: int) -> None:
-        self.should_stop, self.most_s, self.pieces = should_stop, most_s, pieces
-        self.begun_s, self.done = monotonic(), 0
+    def __init__(self, should_stop: Callable[[], bool], most_s: float, whole_s: float) -> None:
+        self.should_stop, self.most_s, self.whole_s = should_stop, most_s, whole_s
+        self.begun_s, self.done_s = monotonic(), 0.0
 
-    def look(self) -> None:
-        """Before another piece of work.
+    def look(self, ran_s: float = 0.0) -> None:
+        """Between two pieces of work; `ran_s` (simulated s) have been run since the last question.
 
         Raises:
             StoppedError: nobody waits for it any more.
             SettingError: all pieces together take longer than they may.
         """
+        self.done_s += ran_s
         if self.should_stop():
             raise StoppedError
         if monotonic() - self.begun_s > self.most_s:
-            share = min(99.0, 100.0 * self.done / self.pieces)
+            share = min(99.0, 100.0 * self.done_s / self.whole_s)
             raise SettingError(
                 f"too much work ahead: {share:.0f} % of it done after {self.most_s:g} s; ask for fewer minutes or "
                 "seeds, or for less load"
             )
-        self.done += 1

@@ -1,6 +1,7 @@
 """One run ahead: what an operator would see over the next minutes, and what it comes to."""
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from control.twin.observe import VIEW, view_all
 from control.twin.world import World, fork
 
 STEPS = 30  # points of a line
-PIECE_S = 10.0  # simulated s from one look at whether to go on to the next
+PIECE_S, LEAST_PIECE_S = 10.0, 0.05  # simulated s from one question whether to go on to the next
+SLOW_S = 0.25  # wall s: a piece that takes longer is followed by a shorter one
 LINES = ("p95_s", "slo_debt_s", "queued", "power_w")
 FIGURES = (
     *("p50_s", "p95_s", "mean_s", "slo_attainment", "slo_debt_s", "throughput_wps"),
@@ -37,13 +39,8 @@ def times_ahead_s(horizon_s: float) -> Floats:
     return np.linspace(horizon_s / STEPS, horizon_s, STEPS)
 
 
-def pieces(horizon_s: float) -> int:
-    """How often `run_ahead` asks whether to go on, about."""
-    return STEPS * max(1, round(horizon_s / STEPS / PIECE_S))
-
-
 def run_ahead(
-    given: Fork, base: Base, setting: Setting, horizon_s: float, ask: Callable[[], None] = lambda: None
+    given: Fork, base: Base, setting: Setting, horizon_s: float, ask: Callable[[float], None] = lambda ran_s: None
 ) -> Ahead:
     """The fork with `base`'s work, run ahead under a setting. Releases the GIL while the world moves.
 
@@ -52,7 +49,7 @@ def run_ahead(
         base: it with work about to arrive.
         setting: put in force at the fork.
         horizon_s: how far ahead, simulated s.
-        ask: called every PIECE_S simulated s; what it raises ends the run.
+        ask: called with the simulated s that have been run since, often; what it raises ends the run.
 
     Raises:
         SettingError: the setting cannot be put in force on this fleet.
@@ -61,8 +58,9 @@ def run_ahead(
     put_in_force(course, setting, given.form)
     begun = begin(course.world, given.now_s)
     lines: Floats = np.full((len(LINES), STEPS), np.nan)
+    piece_s = PIECE_S
     for k, time_s in enumerate(times_ahead_s(horizon_s)):
-        run_on(course, given.now_s + time_s, ask)
+        piece_s = run_on(course, given.now_s + time_s, piece_s, ask)
         lines[1:, k] = look(course.world, course.now_s)
     ended = ended_rows(course.world, given.now_s)
     lines[0] = p95_line(given, ended, times_ahead_s(horizon_s))
@@ -70,12 +68,18 @@ def run_ahead(
     return Ahead(lines, figures(course.world, ended, begun, given.now_s, horizon_s), events)
 
 
-def run_on(course: Course, until_s: float, ask: Callable[[], None]) -> None:
-    """Let a world run to `until_s`, piece by piece."""
+def run_on(course: Course, until_s: float, piece_s: float, ask: Callable[[float], None]) -> float:
+    """Let a world run to `until_s` in pieces of about `piece_s`; the size of the next one, simulated s.
+
+    Where it stops on its way changes nothing of what happens.
+    """
     while course.now_s < until_s:
-        ask()
-        next_s = course.now_s + PIECE_S
-        course.run_to(until_s if next_s > until_s - 1e-6 else next_s)
+        before_s, begun_s = course.now_s, monotonic()
+        course.run_to(until_s if before_s + piece_s > until_s - 1e-6 else before_s + piece_s)
+        is_slow = monotonic() - begun_s > SLOW_S
+        piece_s = max(LEAST_PIECE_S, piece_s / 2.0) if is_slow else min(PIECE_S, piece_s * 1.25)
+        ask(course.now_s - before_s)
+    return piece_s
 
 
 class Begun(NamedTuple):
