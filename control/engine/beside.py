@@ -11,10 +11,12 @@ from control.engine.outcome import Outcome
 from control.engine.past import past_lines
 from control.engine.shadows import ended
 from control.errors import HeadwayError, LeaseHeldError, StoreBusyError, one_line
+from storage import commands
 
 if TYPE_CHECKING:
     from control.engine.loop import Loop
 
+LOOK_S = 0.02  # wall s between looks for commands
 log = logging.getLogger("headway.engine")
 
 
@@ -67,6 +69,15 @@ def note(loop: "Loop", outcome: Outcome, order: dict[str, Any], command_id: int 
         loop.event(**outcome.event, command_id=command_id)
     loop.note()
     loop.shadows.mirror(order, loop.live.now_s)
+
+
+def rest(loop: "Loop", until_s: float) -> None:
+    """Wait until that moment (monotonic s), or until a command may have come."""
+    is_cheap = loop.store.is_sqlite  # a look takes 10 us there, a question over the network elsewhere
+    while (left_s := until_s - time.monotonic()) > 0.0:
+        time.sleep(min(left_s, LOOK_S) if is_cheap else left_s)
+        if is_cheap and commands.changed(loop.store) != loop.seen:
+            return
 
 
 def judge_fork(loop: "Loop") -> None:

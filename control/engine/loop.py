@@ -98,7 +98,7 @@ class Loop:
                 due = max(due + self.settings.record_s, now) if now >= due else due
             self.tick_ms = (time.monotonic() - now) * 1000.0
             rest_s = WATCHED_TICK_S if self.forks.is_busy else self.settings.tick_s
-            time.sleep(max(0.0, rest_s - (time.monotonic() - now)))
+            beside.rest(self, now + rest_s)
 
     def tick(self, wall_s: float) -> None:
         """Move simulated time on by `wall_s` times the speed, then obey the commands that came in."""

@@ -199,6 +199,8 @@ def _blank(name: str, remark: Cell) -> list[Cell]:
 def _remark(setting: Setting, best: bool) -> Cell:
     """Best, refused work, and whether it could be applied."""
     said = ["✓ best"] if best else []
+    if early := setting.get("seeds"):
+        said.append(f"of the first {number(early)} seeds")
     if refused := figure(setting, "refused").mean:
         said.append(f"{number(refused)} refused")
     if setting.get("applicable") is False and setting["index"] != AS_IT_IS:

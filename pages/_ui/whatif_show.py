@@ -10,8 +10,8 @@ from pages._ui import forks, frame, tables
 from pages._ui.changes import clock
 from pages._ui.component import forecast
 
-#: How often (s) the store is looked at while a fork is on its way, and while none is.
-FAST_S, SLOW_S = 0.25, 2.0
+#: How often (s) the store is looked at while the first curve of a fork is awaited, the others, and none.
+FIRST_S, FAST_S, SLOW_S = 0.1, 0.5, 2.0
 NEWS = "whatif_signature"
 
 
@@ -20,7 +20,8 @@ def board() -> forks.View:
     run, _ = forks.current()
     st.session_state[NEWS] = forks.signature(run)
     busy = forks.on_its_way(run)
-    st.fragment(run_every=FAST_S if busy else None)(_fork)()
+    is_first = busy and not (whatif.computing(run) and run is not None and whatif.settings_of(run))
+    st.fragment(run_every=FIRST_S if is_first else FAST_S if busy else None)(_fork)()
     if not busy:
         _watch()
     return forks.View(run, forks.picked(run), busy)

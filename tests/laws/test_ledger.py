@@ -17,9 +17,20 @@ from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_steps, workload
 
 
-@examples(1000)
+@examples(250)
 @given(scene=scenes(), exact=st.booleans(), happens=st.one_of(st.just([]), orders()))
 def test_causes_sum_to_elapsed_minus_plan(scene: Scene, exact: bool, happens: list[Order]) -> None:
+    check_causes(scene, exact, happens)
+
+
+@pytest.mark.slow
+@examples(1000)
+@given(scene=scenes(), exact=st.booleans(), happens=st.one_of(st.just([]), orders()))
+def test_causes_sum_to_elapsed_minus_plan_in_a_thousand_worlds(scene: Scene, exact: bool, happens: list[Order]) -> None:
+    check_causes(scene, exact, happens)
+
+
+def check_causes(scene: Scene, exact: bool, happens: list[Order]) -> None:
     """All workflows end; the laws sum each one's causes, and each call's phases, to 1e-6 s."""
     world = disturbed(scene, exact, happens)
     assert np.isfinite(debts_s(world.workflows, world.calls)).all()

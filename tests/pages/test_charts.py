@@ -111,6 +111,7 @@ def test_a_time_without_data_is_a_gap_in_a_page_that_is_opened_later(
     assert ends == [[0, 0]] * 3
 
 
+@pytest.mark.slow
 def test_a_time_without_data_is_a_gap_in_a_page_that_watches(ticking: StandInEngine, base: str, page: Page) -> None:
     opened(page, base)
     page.wait_for_function(f"{CHART}.data[0].x.length > 2")
@@ -121,6 +122,7 @@ def test_a_time_without_data_is_a_gap_in_a_page_that_watches(ticking: StandInEng
     assert page.evaluate(HOLE)[1] == [[0, 0]] * 3
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_down_is_said_to_come_back_or_how_to_bring_it(
     ticking: StandInEngine, url: str, base: str, page: Page
 ) -> None:
@@ -132,6 +134,7 @@ def test_an_engine_that_is_down_is_said_to_come_back_or_how_to_bring_it(
     assert alert.evaluate("(node) => node.title === node.textContent")
 
 
+@pytest.mark.slow
 def test_the_cache_of_an_instance_that_is_down_says_so(ticking: StandInEngine, base: str, page: Page) -> None:
     gone = {"state": "down", "kv_used_fraction": 0.0, "kv_pinned_fraction": 0.0, "running": 0, "queued": 0}
     ticking.settings["instances"] = [instance("h100-0", "H100", 700.0), instance("l4-0", "L4", 72.0, **gone)]

@@ -49,6 +49,7 @@ def forked(engine: StandInEngine) -> StandInEngine:
     return engine
 
 
+@pytest.mark.slow
 def test_a_panel_is_exported_and_closed_each_by_its_own_button(base: str, page: Page) -> None:
     page.goto(f"{base}/workflows?workflow=300")
     panel = page.locator(".st-key-panel-selected")
@@ -65,6 +66,7 @@ def test_a_panel_is_exported_and_closed_each_by_its_own_button(base: str, page: 
     expect(panel).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_an_export_is_written_as_large_in_a_live_panel(base: str, page: Page) -> None:
     page.goto(base)
     export = page.locator(".hw-strip .hw-export")
@@ -72,6 +74,7 @@ def test_an_export_is_written_as_large_in_a_live_panel(base: str, page: Page) ->
     assert export.evaluate(LETTERS) == "11px"
 
 
+@pytest.mark.slow
 def test_the_line_of_the_story_covers_no_chart_and_no_word_of_its_own(
     told: StandInEngine, base: str, page: Page
 ) -> None:
@@ -93,6 +96,7 @@ def thumb(page: Page) -> str:
     return str(page.locator("#hw-setting").input_value())
 
 
+@pytest.mark.slow
 def test_the_thumb_stands_at_the_setting_that_is_selected(forked: StandInEngine, base: str, page: Page) -> None:
     page.goto(f"{base}/whatif")
     said = page.locator(".hw-said")

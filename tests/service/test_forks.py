@@ -4,6 +4,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from storage import commands, readers, runs
 from storage.open import Store
 from tests.service.conftest import newest, wait_for_snapshot
@@ -49,6 +51,7 @@ def test_poison_is_refused_and_the_same_engine_goes_on(start: Start, db: Path, s
     assert newest(store)["payload"]["engine"]["pid"] == engine.pid
 
 
+@pytest.mark.slow
 def test_a_heavy_fork_gives_way_and_a_killed_engines_fork_is_told_as_failed(
     start: Start, db: Path, store: Store
 ) -> None:

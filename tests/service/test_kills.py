@@ -95,6 +95,7 @@ def check_record(store: Store, downs: list[float]) -> None:
     assert (np.diff(sim_s) >= 0.0).all()
 
 
+@pytest.mark.slow
 def test_five_kills(start: Start, db: Path, store: Store) -> None:
     check_record(store, survive(start, db, store, 5))
 

@@ -75,3 +75,17 @@ def test_pieces_change_nothing_of_what_is_foretold(lived_through: Any, monkeypat
     monkeypatch.setattr("control.tuning.whatif.run.PIECE_S", 0.7)
     monkeypatch.setattr("control.tuning.whatif.lab.MOST_HELD", 0)  # nor does it matter that each draws its work anew
     assert Lab(given, spec).evaluate(lambda so_far: None)["settings"] == whole["settings"]
+
+
+def test_the_first_setting_is_told_of_after_its_first_seeds_and_then_whole(lived_through: Any) -> None:
+    spec = read_spec({"minutes": 2, "seeds": 5, "settings": [{"name": "x", "alpha": 0.2}]})
+    told: list[dict[str, Any]] = []
+    result = Lab(fork_of(*lived_through, spec), spec).evaluate(told.append)
+    (early,) = told[0]["settings"]
+    assert (told[0]["state"], told[0]["progress"], early["seeds"]) == ("running", 0.0, 2)
+    assert early["lines"]["p95_s"].keys() == result["settings"][0]["lines"]["p95_s"].keys()
+    assert told[0]["first_s"] == result["first_s"] > 0.0
+    assert not any("seeds" in row for row in (*told[1]["settings"], *result["settings"]))
+    again = Lab(fork_of(*lived_through, spec), spec)
+    again.early = lambda *_: []  # type: ignore[method-assign]
+    assert again.evaluate(lambda so_far: None)["settings"] == result["settings"]

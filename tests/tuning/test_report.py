@@ -57,6 +57,7 @@ def lines_under(text: str, heading: str) -> str:
     return text.split(f"{heading}\n", 1)[1].split("\n#", 1)[0]
 
 
+@pytest.mark.slow
 def test_every_policy_has_its_line_in_every_table_of_the_twin(document: dict[str, Any]) -> None:
     text = render(document)
     headings = ("#### Full twin: hexgen-hetero-1", "### Two tenants with unlike SLOs", "### Agents beside text-to-SQL")
@@ -66,6 +67,7 @@ def test_every_policy_has_its_line_in_every_table_of_the_twin(document: dict[str
             assert f"| {policy} |" in part, (heading, policy)
 
 
+@pytest.mark.slow
 def test_a_trace_that_is_not_the_authors_is_never_compared_with_their_rows(document: dict[str, Any]) -> None:
     text = render(document)
     assert "No row of the artifact's rerun belongs to this trace." in text
@@ -73,6 +75,7 @@ def test_a_trace_that_is_not_the_authors_is_never_compared_with_their_rows(docum
     assert document["hexgen"]["artifact"]["met"]["figures"] == 0
 
 
+@pytest.mark.slow
 def test_the_committed_document_has_the_sections_that_the_command_writes(document: dict[str, Any]) -> None:
     written = [line for line in COMMITTED.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
     assert written == [section.heading for section in sections(document)]
@@ -130,6 +133,7 @@ def test_a_figure_that_a_run_lacks_beats_nobody() -> None:
     assert losses(rows) == []
 
 
+@pytest.mark.slow
 def test_a_reference_row_that_is_missed_is_counted_and_named(document: dict[str, Any]) -> None:
     where = {"fleet": "f", "rate": 0.5, "policy": "rr-pq", "alpha": None}
     near = where | {"figure": "p95_s", "reference": 100.0, "ours": 100.4, "difference": 0.004}
@@ -142,6 +146,7 @@ def test_a_reference_row_that_is_missed_is_counted_and_named(document: dict[str,
     assert said[-1] == "f at 0.5/s, rr-pq: throughput_wps 0.19 against 0.2 (-5.00 %)."
 
 
+@pytest.mark.slow
 def test_the_headline_is_told_as_missed_where_it_is(document: dict[str, Any]) -> None:
     part = document["hexgen"]
     poor = [gain | {"p95_gain": 1.1} for gain in part["twin"]["gains"]]
@@ -151,6 +156,7 @@ def test_the_headline_is_told_as_missed_where_it_is(document: dict[str, Any]) ->
     assert "QLM and Ray Serve" in said
 
 
+@pytest.mark.slow
 def test_conserve_on_another_trace_is_never_compared_with_the_paper(document: dict[str, Any]) -> None:
     text = render(document)
     assert text.count(conserve_text.NO_REFERENCE) == 3
@@ -159,6 +165,7 @@ def test_conserve_on_another_trace_is_never_compared_with_the_paper(document: di
         assert f"| {policy} | ours |" in lines_under(text, "### SLO violations under ConServe's policies")
 
 
+@pytest.mark.slow
 def test_a_part_is_renewed_in_its_place_and_the_others_stay(document: dict[str, Any]) -> None:
     text, last = render(document), [part for part in PARTS if part.key == "conserve"]
     assert renewed(text, document, last) == text

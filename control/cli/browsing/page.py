@@ -60,8 +60,8 @@ def setting(result: dict[str, Any]) -> str:
         f"{result['cpu_share_without_sessions']:.1%}). Bytes are those on the wire, headers included, with frames of "
         "the web socket. *Oldest data* is the greatest age a viewer saw. Of several sessions the worst is given, of "
         "refreshes and bytes the mean. A fork is the default one of What-if (11 alphas and as it is, 8 seeds, 5 min "
-        "ahead), from the click to the first curve. A chart is zoomed before; *kept* means that nodes and range are "
-        "the same at the end."
+        "ahead), from the click to the first curve, the median of five. A chart is zoomed "
+        "before; *kept* means that nodes and range are the same at the end."
     )
     if where["load_average_before"] > BUSY * where["cores"]:
         text += (

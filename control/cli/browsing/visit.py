@@ -51,18 +51,19 @@ LOOK = """() => {
 FORK = """(patience_ms) => new Promise((resolve) => {
   const board = () => document.querySelector(".st-key-panel-forecast");
   const number = () => board()?.innerText.match(/#(\\d+):/)?.[1] ?? "";
-  const before = number(), begun = performance.now();
+  const line = () => board()?.querySelector(".hw-o-line")?.getAttribute("d") ?? "";
+  const before = [number(), line()], begun = performance.now();
   const look = () => {
     const took_ms = performance.now() - begun;
-    const drawn = board()?.querySelector('.hw-o-line[d^="M"]');
-    if (number() !== before && drawn) resolve(took_ms / 1000);
+    const drawn = line().startsWith("M") && line() !== before[1];
+    if (number() !== before[0] && drawn) resolve(took_ms / 1000);
     else if (took_ms > patience_ms) resolve(null);
     else requestAnimationFrame(look);
   };
   document.querySelector(".st-key-fork button").click();
   requestAnimationFrame(look);
 })"""
-FORK_MS = 60_000
+FORK_MS = 15_000
 
 
 class Visit:

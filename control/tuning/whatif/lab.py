@@ -47,8 +47,10 @@ class Lab:
         done: list[Row] = []
         with ThreadPoolExecutor(WORKERS, thread_name_prefix="whatif") as pool:
             for index, setting in enumerate(self.spec.settings):
+                patience = self.patience(should_stop)
                 try:
-                    done.append(self.setting(index, setting, pool, self.patience(should_stop)))
+                    early = [] if done else self.early(index, setting, pool, patience, tell)
+                    done.append(self.setting(index, setting, pool, patience, early))
                 except StoppedError:
                     return self.result(done, "failed", STOPPED)
                 self.first_s = self.first_s or time.perf_counter() - self.begun_s
@@ -60,22 +62,51 @@ class Lab:
         """What is asked while one setting is at work."""
         return Patience(should_stop, self.most_s, self.spec.seeds * self.spec.horizon_s)
 
-    def setting(self, index: int, setting: Setting, pool: ThreadPoolExecutor, patience: Patience) -> Row:
-        """One setting over all seeds.
+    def early(
+        self, index: int, setting: Setting, pool: ThreadPoolExecutor, patience: Patience, tell: Callable[[Row], None]
+    ) -> list[Ahead]:
+        """The runs of the first seeds, told at once, so that there is something to see; its row says of how many.
 
         Raises:
             StoppedError: it was to end.
         """
-        head: Row = {"index": index, "name": setting.name}
+        if self.spec.seeds <= WORKERS:
+            return []
         try:
-            patience.look()
-            runs = list(pool.map(lambda seed: self.timed(seed, setting, patience), range(self.spec.seeds)))
+            runs = self.runs(range(WORKERS), setting, pool, patience)
+        except HeadwayError:
+            return []  # the whole setting fails in the same way, and says why
+        self.first_s = time.perf_counter() - self.begun_s
+        tell(self.result([self.row(index, setting, runs) | {"seeds": len(runs)}], "running") | {"progress": 0.0})
+        return runs
+
+    def runs(self, seeds: range, setting: Setting, pool: ThreadPoolExecutor, patience: Patience) -> list[Ahead]:
+        """One setting over some seeds."""
+        patience.look()
+        return list(pool.map(lambda seed: self.timed(seed, setting, patience), seeds))
+
+    def setting(
+        self, index: int, setting: Setting, pool: ThreadPoolExecutor, patience: Patience, early: Sequence[Ahead] = ()
+    ) -> Row:
+        """One setting over all seeds, the first of which have run.
+
+        Raises:
+            StoppedError: it was to end.
+        """
+        try:
+            runs = [*early, *self.runs(range(len(early), self.spec.seeds), setting, pool, patience)]
         except HeadwayError as error:
-            return head | {"problem": str(error)}
+            return {"index": index, "name": setting.name, "problem": str(error)}
         self.p95_s[index] = np.array([run.figures[FIGURES.index("p95_s")] for run in runs])
         self.events += sum(run.events for run in runs)
+        return self.row(index, setting, runs)
+
+    def row(self, index: int, setting: Setting, runs: Sequence[Ahead]) -> Row:
+        """What is told of one setting."""
         commands, why_not = commands_of(setting, self.given.fleet)
-        return head | {
+        return {
+            "index": index,
+            "name": setting.name,
             "problem": None,
             "figures": figures_of(runs),
             "lines": lines_of(runs),

@@ -130,8 +130,10 @@ class View {
     this.colours = themeOf(this.root);
     [this.theme, this.width] = [this.colours.id, this.root.clientWidth];
     this.say();
-    charts.forEach((chart, i) => this.under(chart, box.children[i], i ? 1 : 0));
-    this.overlay();
+    this.under(charts[0], box.children[0], 0);
+    this.overlay(); // the large curve is there; the small charts' axes follow in the next frame
+    cancelAnimationFrame(this.rest);
+    this.rest = requestAnimationFrame(() => charts.slice(1).forEach((chart, i) => this.under(chart, box.children[i + 1], 1)));
   }
 
   under(chart, figure, size) {
