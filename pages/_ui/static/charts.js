@@ -44,17 +44,26 @@ export class Charts {
     this.drawnAt = feed.at[feed.at.length - 1];
     this.steps.fill(0);
     const x = feed.at.map(axisTime);
-    this.list.forEach((chart, c) => {
-      const traces = chart.stacked ? this.grouped.map((s) => this.area(chart, s, x)) : [this.heat(chart, x)];
-      if (chart.limit) traces.push(this.limit(chart, x));
-      this.plotly.react(this.nodes[c], traces, this.layout(c), CONFIG);
+    const traces = this.list.map((chart) => {
+      const drawn = chart.stacked ? this.grouped.map((s) => this.area(chart, s, x)) : [this.heat(chart, x)];
+      return chart.limit ? [...drawn, this.limit(chart, x)] : drawn;
     });
+    this.put(traces, 0, this.round = (this.round ?? 0) + 1);
+  }
+
+  /** Draw chart `c` and those after it; at first one a turn of the browser, so that the first is seen at once. */
+  put(traces, c, round) {
+    if (round !== this.round) return;
+    this.plotly.react(this.nodes[c], traces[c], this.layout(c), CONFIG);
+    const next = () => this.put(traces, c + 1, round);
+    if (c + 1 < traces.length) return void (this.ready ? next() : setTimeout(next, 0));
     if (!this.ready) this.nodes.forEach((node) => this.listen(node));
     this.ready = true;
   }
 
   extend(feed) {
     this.feed = feed;
+    if (!this.ready) return; // the first draw goes on; the next rows bring these along
     const from = feed.at.findIndex((t) => t > this.drawnAt);
     if (from < 0) return;
     this.drawnAt = feed.at[feed.at.length - 1];
@@ -93,6 +102,7 @@ export class Charts {
   }
 
   destroy() {
+    this.round = null;
     if (this.ready) this.nodes.forEach((node) => this.plotly.purge(node));
   }
 

@@ -3,7 +3,6 @@
 import { clock, duration, makeup, measure, NOTHING, number, quantity, text, zone } from "./format.js";
 import { setTools, showTools, TOOLS } from "./tools.js";
 
-const ZERO = "0.00";
 const SAID = "calls"; // in the label already
 const SPARK_POINTS = 120;
 const SPARK_W = 84;
@@ -99,7 +98,8 @@ export class Head {
 function standing(value, unit) {
   if (unit === "s" && value >= 999.5) return value < 59970 ? [measure(value / 60), "min"] : [measure(value / 3600), "h"];
   const [figure, shown] = quantity(value, unit);
-  return [figure === "0" && unit !== SAID ? ZERO : figure, shown];
+  if (unit === SAID || figure === NOTHING) return [figure, shown];
+  return [Math.abs(Number(figure)) < 0.0995 ? Number(figure).toFixed(2) : figure, shown];
 }
 
 /** [kind, badge, alert] from the age of the data and what the engine said last; `paused` says what stands still. */
