@@ -133,7 +133,8 @@ def why(row: Mapping[str, Any]) -> str:
     stage = max(took, key=lambda name: sum(took[name]))
     n = len(took[stage])
     calls = f"{n} calls of {stage} in a row" if n > 1 else f"one call of {stage}"
-    text = f"Late by {duration(late).text}: {calls} took {duration(sum(took[stage])).text} of it"
+    whole = duration(row["latency_s"]).text
+    text = f"Late by {duration(late).text}: {calls} took {duration(sum(took[stage])).text} of its {whole}"
     return f"{text}; most over the plan: {worst(list(CAUSES), spent)}." if max(spent) > 0.0 else f"{text}."
 
 

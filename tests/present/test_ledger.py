@@ -103,6 +103,7 @@ def test_a_late_workflow_says_in_a_sentence_why() -> None:
     assert told.endswith("most over the plan: Queue, own tenant +9.70 s.")
     calls = [c for c in row["timeline"] if c["critical"] and c["finished_s"] is not None]
     assert any(c["stage"] in told for c in calls)
+    assert " of its 41.1 s; " in told
 
 
 @pytest.mark.parametrize("changed", [{"latency_s": 30.0}, {"timeline": None}, {"ledger": None}, {"latency_s": None}])
