@@ -25,7 +25,9 @@ def take_up(loop: "Loop", ended: Ended) -> None:
     run = runs.save(loop.store, "tune", ended.params, ended.result | ids)
     loop.live.tuner.last_run = run
     if ended.set_alpha is None:
-        loop.event("tuning", f"tuning: {ended.result['reason']}", old=loop.live.alpha, new=ended.result["alpha"])
+        old = loop.live.alpha
+        new = ended.result["alpha"] if ended.result["decision"] == "suggested" else old
+        loop.event("tuning", f"tuning: {ended.result['reason']}", old=old, new=new)
         return
     high_s = ended.result["predicted_high_s"]
     loop.tuner.applied(loop.live, loop.history, run, ended.set_alpha, high_s)

@@ -38,6 +38,11 @@ class Verdict:
     reason: str
 
 
+def points(share: float) -> str:
+    """A share in percentage points, with a true minus and none before a zero."""
+    return f"{round(100.0 * share, 1) + 0.0:.1f}".replace("-", "−")
+
+
 def verdict(choice: Choice, mode: str, pinned: bool, cooling_s: float, settings: TunerSettings) -> Verdict:
     """Whether a choice is applied, suggested or not worth it.
 
@@ -46,10 +51,10 @@ def verdict(choice: Choice, mode: str, pinned: bool, cooling_s: float, settings:
     if abs(choice.alpha - choice.current) < settings.least_step:
         return Verdict("kept", f"alpha {choice.current:.2f} is the best already")
     if choice.gain < settings.least_gain:
-        return Verdict("kept", f"expected gain {100 * choice.gain:.1f} % is under {100 * settings.least_gain:.0f} %")
+        return Verdict("kept", f"expected gain {points(choice.gain)} % is under {100 * settings.least_gain:.0f} %")
     if choice.gain_low <= 0.0:
-        low, high = 100 * choice.gain_low, 100 * choice.gain_high
-        return Verdict("kept", f"the band of the gain, {low:.1f} to {high:.1f} %, holds zero")
+        low, high = points(choice.gain_low), points(choice.gain_high)
+        return Verdict("kept", f"the band of the gain, {low} to {high} %, holds zero")
     if mode != AUTO:
         return Verdict("suggested", "the tuner only suggests")
     if pinned:
