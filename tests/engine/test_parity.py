@@ -80,6 +80,7 @@ def test_trace_ends_finished_and_lawful(demo_fleet: Fleet) -> None:
     check_live(engine.live.world)
 
 
+@pytest.mark.slow
 def test_world_stays_small_however_long_it_runs(demo_fleet: Fleet, demo_source: Source) -> None:
     engine = started(demo_fleet, demo_source)
     sizes = []

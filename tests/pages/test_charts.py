@@ -73,6 +73,7 @@ def zoom(page: Page, start: float, end: float) -> None:
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_the_end_of_a_pause_ends_a_zoom_and_a_zoom_is_labelled_with_its_own_values(
     history: StandInEngine, base: str, page: Page
 ) -> None:
@@ -93,6 +94,7 @@ def test_the_end_of_a_pause_ends_a_zoom_and_a_zoom_is_labelled_with_its_own_valu
     page.wait_for_function(f"{RANGE}[1] > {stood}")
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_ends_the_lines_of_the_one_before(history: StandInEngine, base: str, page: Page) -> None:
     opened(page, base)
     page.wait_for_function(f"Math.max(...{CHART}.data[0].y) == 40")
@@ -102,6 +104,7 @@ def test_a_run_that_begins_ends_the_lines_of_the_one_before(history: StandInEngi
     page.wait_for_function(f"{CHART}.data[0].x.length > 2")
 
 
+@pytest.mark.slow
 def test_a_time_without_data_is_a_gap_in_a_page_that_is_opened_later(
     outage: StandInEngine, base: str, page: Page
 ) -> None:

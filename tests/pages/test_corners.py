@@ -116,6 +116,7 @@ def test_the_thumb_stands_at_the_setting_that_is_selected(forked: StandInEngine,
     expect(said).to_contain_text("α 0.00")
 
 
+@pytest.mark.slow
 def test_a_page_whose_live_part_is_late_has_its_title_and_no_bare_buttons(
     forked: StandInEngine, base: str, page: Page
 ) -> None:

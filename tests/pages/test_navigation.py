@@ -99,6 +99,7 @@ def test_figures_live_on_and_nothing_jumps_while_tables_refresh(base: str, page:
     assert page.evaluate("window.shift") == 0
 
 
+@pytest.mark.slow
 def test_a_mode_and_a_run_are_asked_for_and_taken(base: str, page: Page, engine_store: Store) -> None:
     page.goto(f"{base}/tuning")
     tuner = page.locator(".st-key-panel-tuner")

@@ -100,6 +100,7 @@ def test_fresh_start_tells_what_became_of_work_under_way(start: Start, db: Path,
     assert event_kinds(store)[-2:] == ["engine_started", "engine_fresh"]
 
 
+@pytest.mark.slow
 def test_another_fleet_on_the_same_store_starts_afresh(start: Start, db: Path, store: Store) -> None:
     engine = start("engine", "--db", db, "--speed", 10)
     wait_for_snapshot(store, 1)

@@ -41,6 +41,7 @@ def minutes_in(start: Start, db: Path, store: Store) -> Any:
     return engine
 
 
+@pytest.mark.slow
 def test_poison_is_refused_and_the_same_engine_goes_on(start: Start, db: Path, store: Store) -> None:
     engine = minutes_in(start, db, store)
     for spec in POISON:

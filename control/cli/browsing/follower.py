@@ -142,10 +142,8 @@ class Followers:
 
     def __exit__(self, *_: object) -> None:
         """Close them."""
-        for one in self.running:
-            one.cancel()
-        with suppress(TimeoutError, RuntimeError):
-            asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop).result(PATIENCE_S)
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(end_others(), self.loop).result(PATIENCE_S)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.close()
@@ -174,3 +172,11 @@ class Followers:
         """What was counted over `seconds` s, by session."""
         self.check()
         return [follower.traffic.figures(seconds) for follower in self.all]
+
+
+async def end_others() -> None:
+    """End all other tasks of this loop, and wait for them."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
