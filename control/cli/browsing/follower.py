@@ -52,9 +52,10 @@ class Follower:
         async with (
             aiohttp.ClientSession(self.root) as session,
             session.ws_connect(SOCKET_PATH, protocols=(PROTOCOL,), max_msg_size=LONGEST_MESSAGE) as socket,
+            asyncio.TaskGroup() as tasks,  # a poll that fails ends the session, which would look live without it
         ):
             await self.run_script(socket)
-            polling = asyncio.create_task(self.poll(session))
+            polling = tasks.create_task(self.poll(session))
             try:
                 async for message in socket:
                     self.take(socket, bytes(message.data))
