@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STATIC = Path(__file__).parent / "static"
 FIRST = "live.js"
-#: Pages whose first view has charts of Plotly, by their name in the address.
-CHARTED = frozenset({"", "fleet", "kv", "power", "tuning"})
+#: Pages whose first view is a figure of Plotly, by their name in the address. Live charts are sketched at first.
+FIGURED = frozenset({"tuning"})
 _IMPORT = re.compile(r'^(?:import|export) .*from "\./([\w]+\.js)";', re.MULTILINE)
 _END_OF_HEAD = b"</head>"
 
@@ -62,7 +62,7 @@ def links(path: str) -> str:
     """The links for the page at `path`."""
     found = [f'<link rel="modulepreload" href="ui/{name}">' for name in modules()]
     found.append('<link rel="preload" as="style" href="ui/live.css">')
-    if path.rsplit("/", 1)[-1] in CHARTED:
+    if path.rsplit("/", 1)[-1] in FIGURED:
         found.append('<script async src="api/plotly.js"></script>')
     return "".join(found)
 

@@ -23,6 +23,16 @@ HOLE = f"""(() => {{
   return [x[k] - x[k - 1], {CHART}.data.map(({{ y }}) => [y[k - 1], y[k]])];
 }})()"""
 
+SKETCH = ".hw-sketch"
+#: Of each text in a chart its words and where it is: left and middle, px from the chart's corner.
+WORDS = """([node, texts]) => {
+  const corner = document.querySelector(node).getBoundingClientRect();
+  return [...document.querySelectorAll(`${node} :is(${texts})`)].map((one) => {
+    const box = one.getBoundingClientRect();
+    return [one.textContent, box.left - corner.left, (box.top + box.bottom) / 2 - corner.top];
+  }).sort();
+}"""
+
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(240),
@@ -71,6 +81,31 @@ def zoom(page: Page, start: float, end: float) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + end * box["width"], y, steps=6)
     page.mouse.up()
+
+
+@pytest.mark.parametrize("chart", ["queued", "kv"])
+def test_until_plotly_is_there_the_same_picture_stands(
+    history: StandInEngine, base: str, page: Page, chart: str
+) -> None:
+    page.route("**/api/plotly.js", lambda route: route.abort())
+    opened(page, base, SKETCH)
+    expect(page.locator(SKETCH)).to_have_count(4)
+    node = f"[data-testid=chart-{chart}] .hw-node"
+    sketched = page.evaluate(WORDS, [node, "text"])
+    page.unroute("**/api/plotly.js")
+    page.wait_for_selector(f"{node} .main-svg")
+    plotted = page.evaluate(WORDS, [node, ".xtick text, .ytick text, .annotation-text"])
+    expect(page.locator(SKETCH)).to_have_count(0)
+    assert len(sketched) >= 4
+    still, moving = ([one for one in sketched if (":" in one[0]) is timed] for timed in (False, True))
+    assert [one for one in plotted if ":" not in one[0]] == [[text, *map(near, at)] for text, *at in still]
+    heights = {round(one[2]) for one in plotted if ":" in one[0]}
+    assert {round(at) for _, _, at in moving} == heights  # times have moved on with the data
+
+
+def near(px: float) -> Any:
+    """A place that the eye does not tell from this one."""
+    return pytest.approx(px, abs=1.0)
 
 
 @pytest.mark.slow

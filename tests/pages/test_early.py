@@ -44,19 +44,20 @@ def client() -> Iterator[TestClient]:
         yield made
 
 
-@pytest.mark.parametrize("path", ["/", "/fleet", "/power", "/deep/kv", "/parts"])
+@pytest.mark.parametrize("path", ["/", "/fleet", "/tuning", "/deep/tuning", "/parts"])
 def test_a_document_goes_out_whole_with_its_links(client: TestClient, path: str) -> None:
     answer = client.get(path, headers=BROWSER)
     head, _, body = answer.text.partition("</head>")
     assert head.startswith("<html><head><title>é</title>")
     assert '<link rel="modulepreload" href="ui/live.js">' in head
     assert body == "<body></body></html>"
-    assert ("api/plotly.js" in head) == (path != "/parts")
+    assert ("api/plotly.js" in head) == path.endswith("tuning")
     assert int(answer.headers.get("content-length", len(answer.content))) == len(answer.content)
 
 
-def test_a_page_without_charts_does_not_load_what_draws_them(client: TestClient) -> None:
-    assert "plotly.js" not in client.get("/workflows", headers=BROWSER).text.replace("ui/plotly.js", "")
+@pytest.mark.parametrize("page", ["workflows", "fleet"])
+def test_a_page_whose_first_view_needs_no_plotly_does_not_wait_for_it(client: TestClient, page: str) -> None:
+    assert "plotly.js" not in client.get(f"/{page}", headers=BROWSER).text.replace("ui/plotly.js", "")
 
 
 @pytest.mark.parametrize(("path", "accept"), [("/gone", BROWSER["Accept"]), ("/api", BROWSER["Accept"]), ("/", "*/*")])

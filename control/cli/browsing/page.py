@@ -13,6 +13,7 @@ COLUMNS = (
     ("bytes a refresh", "bytes_per_refresh", "{:,.0f}"),
     ("oldest data", "age_max_s", "{:.2f} s"),
     ("first chart", "first_chart_s", "{:.2f} s"),
+    ("that zooms", "first_plot_s", "{:.2f} s"),
     ("first curve of a fork", "first_curve_s", "{:.2f} s"),
     ("layout shift", "layout_shift", "{:.4g}"),
     ("while loading", "layout_shift_loading", "{:.4g}"),

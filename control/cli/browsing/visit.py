@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 SIZE = (1440, 900)
 PATIENCE_MS = 240_000
 TEXT_FRAME = 1  # opcode of a text frame (RFC 6455); others come as base64
-#: Runs before the page does. Times count from the navigation; shifts within 500 ms of an input do not count, as in CLS.
+#: Runs before the page does. A chart has its data in it: a sketch, or a plot of Plotly, which can be zoomed. Times count
+#: from the navigation; shifts within 500 ms of an input do not count, as in CLS.
 WATCH = """
 (() => {
-  const seen = window.headwaySeen = { shift: 0, moved: [], live_s: null, chart_s: null, nodes: [], range: null };
+  const times = { live_s: null, chart_s: null, plot_s: null };
+  const seen = window.headwaySeen = { shift: 0, moved: [], nodes: [], range: null, ...times };
   const name = (node) => (node?.closest?.("[class]") ?? node?.parentElement)?.className?.toString().slice(0, 60);
   const note = (list) => list.getEntries().filter((entry) => !entry.hadRecentInput).forEach((entry) => {
     seen.shift += entry.value;
@@ -24,8 +26,9 @@ WATCH = """
   const look = () => {
     const now = performance.now() / 1000;
     if (document.querySelector('.hw-badge[data-kind="live"]')) seen.live_s ??= now;
-    if (document.querySelector(".js-plotly-plot :is(.trace, .hm)")) seen.chart_s ??= now;
-    if (seen.live_s === null || (seen.chart_s === null && now < 60)) requestAnimationFrame(look);
+    if (document.querySelector(".js-plotly-plot :is(.trace, .hm)")) seen.plot_s ??= now;
+    if (seen.plot_s !== null || document.querySelector(".hw-sketch")) seen.chart_s ??= now;
+    if (seen.live_s === null || (seen.plot_s === null && now < 60)) requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
 })();
@@ -38,10 +41,10 @@ MARK = """() => {
   seen.moved = [];
 }"""
 LOOK = """() => {
-  const { shift, moved, before, live_s, chart_s, nodes, range } = window.headwaySeen;
+  const { shift, moved, before, live_s, chart_s, plot_s, nodes, range } = window.headwaySeen;
   const same = nodes.every((node) => node.isConnected);
   return {
-    live_s, chart_s, layout_shift: shift - before, layout_shift_loading: before, moved: [...new Set(moved)],
+    live_s, chart_s, plot_s, layout_shift: shift - before, layout_shift_loading: before, moved: [...new Set(moved)],
     nodes: nodes.length, nodes_kept: same,
     range_kept: same && String(nodes[0]?._fullLayout.xaxis.range) === range,
   };
@@ -126,6 +129,7 @@ class Visit:
             "moved": seen["moved"],
             "first_live_s": seen["live_s"],
             "first_chart_s": seen["chart_s"],
+            "first_plot_s": seen["plot_s"],
             "nodes_kept": seen["nodes_kept"] if seen["nodes"] else None,
             "zoom_kept": seen["range_kept"] if self.is_zoomed else None,
         }

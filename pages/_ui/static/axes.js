@@ -6,6 +6,7 @@ import { isLarge, seriesOf, valueAt } from "./series.js";
 
 /** px; equal in all charts, so that one time stands at one place. */
 export const MARGIN = { l: 40, r: 112, t: 26, b: 20 };
+const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900];
 
 /** The Plotly layout of one chart; `charts` holds feed, theme, series and colours. */
 export function axes(charts, chart, size, top) {
@@ -26,9 +27,14 @@ export function axes(charts, chart, size, top) {
 function timeAxis(feed, theme, range, width) {
   return {
     type: "date", range: [...range], showgrid: false, zeroline: false, showline: true, linecolor: theme.grid,
-    tickformat: range[1] - range[0] < 180000 ? "%H:%M:%S" : "%H:%M", nticks: width < 420 ? 4 : 6,
+    tickformat: range[1] - range[0] < 180000 ? "%H:%M:%S" : "%H:%M", dtick: timeStep(range[1] - range[0], width < 420 ? 4 : 6),
     ticks: "outside", tickcolor: theme.grid, ticklen: 3,
   };
+}
+
+/** Step of a time axis in ms: the shortest of a clock's that makes at most `count` of `span`. */
+function timeStep(span, count) {
+  return 1000 * (STEPS_S.find((step) => step * count * 1000 >= span) ?? STEPS_S[STEPS_S.length - 1]);
 }
 
 function valueAxis(theme, top) {

@@ -31,9 +31,11 @@ export class Board {
     this.strip = withStrip ? new Strip(root.querySelector(".hw-strip > div")) : null;
     this.nodes = [...root.querySelectorAll(".hw-node")];
     this.subs = [...root.querySelectorAll(".hw-charts small")];
-    this.charts = null;
+    const reset = root.querySelector(".hw-reset");
+    this.charts = new Charts(this.nodes, this.list, (zoomed) => { reset.hidden = !zoomed; });
+    this.crosshair = new Crosshair(root, this.charts, () => this.feed);
+    reset.addEventListener("click", () => this.charts.reset());
     this.offers();
-    this.library = plotly();
     this.resized = new ResizeObserver(() => this.resize());
     this.resized.observe(root);
   }
@@ -43,7 +45,7 @@ export class Board {
     if (this.strip) offer(this.root.querySelector(".hw-strip"), { csv: () => csv(...stripTable(this.feed)) });
     this.nodes.forEach((node, c) => offer(node.closest(".hw-panel"), {
       csv: () => csv(...chartTable(this.feed, this.list[c], this.charts.seriesOf(this.list[c]), this.charts.range(this.feed), isoTime)),
-      png: () => pngOfPlot(node, `${this.list[c].title}, ${this.list[c].sub(this.feed)}`),
+      png: () => this.charts.drawn.then(() => pngOfPlot(node, `${this.list[c].title}, ${this.list[c].sub(this.feed)}`)),
     }));
   }
 
@@ -55,22 +57,18 @@ export class Board {
     if (this.strip) setText(this.root.querySelector(".hw-strip h2 small"), `${makeup(feed.static)}; est. = cost profile estimated, not measured`);
     this.nodes.forEach((node, c) => node.setAttribute("aria-label", `${this.list[c].title}, ${this.list[c].sub(feed)}`));
     this.list.forEach((chart, c) => { if (this.subs[c].textContent !== chart.sub(feed)) this.subs[c].textContent = chart.sub(feed); });
-    if (!this.charts) this.load();
-    else if (full || theme.id !== this.charts.theme?.id) this.charts.draw(feed, theme, byType);
+    if (full || theme.id !== this.charts.theme?.id) this.charts.draw(feed, theme, byType);
     else this.charts.extend(feed);
-    this.crosshair?.follow();
+    this.crosshair.follow();
+    this.load();
   }
 
+  /** Plotly once the first picture is seen: it keeps the browser busy for a second or two. */
   load() {
     if (this.pending) return;
     this.pending = true;
-    this.library.then((library) => {
-      const reset = this.root.querySelector(".hw-reset");
-      this.charts = new Charts(this.nodes, this.list, library, (zoomed) => { reset.hidden = !zoomed; });
-      this.crosshair = new Crosshair(this.root, this.charts, () => this.feed);
-      reset.addEventListener("click", () => this.charts.reset());
-      this.render(this.feed, true);
-    }).catch(() => { this.pending = false; this.library = plotly(); });
+    const seen = new Promise((done) => { requestAnimationFrame(() => setTimeout(done, 0)); });
+    seen.then(plotly).then((library) => this.root.isConnected && this.charts.upgrade(library)).catch(() => { this.pending = false; });
   }
 
   attach(feed) {
@@ -81,19 +79,19 @@ export class Board {
   status(feed) {
     const resumed = this.held && feed.live;
     this.held = !feed.live;
-    if (!this.charts?.ready) return;
+    if (!this.charts.ready) return;
     if (resumed && this.charts.zoom) this.charts.reset();
     const theme = themeOf(this.root);
     if (theme.id !== this.charts.theme.id) this.render(feed, true);
   }
 
   resize() {
-    if (this.charts?.ready && this.nodes[0].clientWidth) this.charts.relayout();
+    if (this.charts.ready && this.nodes[0].clientWidth) this.charts.relayout();
   }
 
   destroy() {
     this.resized.disconnect();
-    this.charts?.destroy();
+    this.charts.destroy();
     this.root.replaceChildren();
   }
 }

@@ -1,21 +1,30 @@
-// The four live charts: Plotly nodes that live as long as the page; new rows are appended, zoom is kept.
+// The four live charts: Plotly nodes that live as long as the page; new rows are appended, zoom is kept. Until Plotly is
+// there, sketches of the same stand in their places.
 
 import { axes } from "./axes.js";
 import { axisTime } from "./format.js";
 import { axisStep, seriesOf, valueAt } from "./series.js";
+import { sketch, unsketch } from "./sketch.js";
 import { faded, occupancyScale } from "./theme.js";
 
 const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false, responsive: false };
 
 export class Charts {
-  constructor(nodes, list, plotly, onZoom) {
+  constructor(nodes, list, onZoom) {
     this.nodes = nodes;
     this.list = list;
-    this.plotly = plotly;
+    this.plotly = null;
     this.onZoom = onZoom;
     this.zoom = null; // [from, to] in ms while the viewer looks at a part
     this.steps = this.list.map(() => 0);
     this.ready = false;
+    this.drawn = new Promise((done) => { this.onDrawn = done; });
+  }
+
+  /** Draw with Plotly from now on. */
+  upgrade(plotly) {
+    this.plotly = plotly;
+    if (this.feed) this.draw(this.feed, this.theme, this.byType);
   }
 
   /** The range of all x axes, ms. */
@@ -48,20 +57,24 @@ export class Charts {
       const drawn = chart.stacked ? this.grouped.map((s) => this.area(chart, s, x)) : [this.heat(chart, x)];
       return chart.limit ? [...drawn, this.limit(chart, x)] : drawn;
     });
-    this.put(traces, 0, this.round = (this.round ?? 0) + 1);
+    if (this.plotly) this.put(traces, 0, this.round = (this.round ?? 0) + 1);
+    else traces.forEach((own, c) => sketch(this.nodes[c], own, this.layout(c)));
   }
 
   /** Draw chart `c` and those after it; at first one a turn of the browser, so that the first is seen at once. */
   put(traces, c, round) {
     if (round !== this.round) return;
     this.plotly.react(this.nodes[c], traces[c], this.layout(c), CONFIG);
+    unsketch(this.nodes[c]);
     const next = () => this.put(traces, c + 1, round);
     if (c + 1 < traces.length) return void (this.ready ? next() : setTimeout(next, 0));
     if (!this.ready) this.nodes.forEach((node) => this.listen(node));
     this.ready = true;
+    this.onDrawn();
   }
 
   extend(feed) {
+    if (!this.plotly) return this.draw(feed, this.theme, this.byType);
     this.feed = feed;
     if (!this.ready) return; // the first draw goes on; the next rows bring these along
     const from = feed.at.findIndex((t) => t > this.drawnAt);

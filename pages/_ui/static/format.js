@@ -1,6 +1,7 @@
 // Numbers and times as an operator reads them; the same rules as control/present/units.py.
 
 export const NOTHING = "–";
+const ROUNDS_UP = 0.9995; // of a step, from which three digits say it
 const STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 
 /** Three significant digits, a true minus; whole numbers keep all digits up to 9,999. */
@@ -38,7 +39,7 @@ export function quantity(value, unit) {
   if (unit === "s") return seconds(value);
   if (unit === "%") return [measure(value * 100), "%"];
   if (unit === "calls") return [number(value), unit];
-  const step = STEPS.find(([s]) => Math.abs(value) >= s);
+  const step = STEPS.find(([s]) => Math.abs(value) >= ROUNDS_UP * s);
   return step ? [measure(value / step[0]), step[1] + (unit.length > 2 ? " " : "") + unit] : [measure(value), unit];
 }
 
@@ -46,7 +47,7 @@ export const text = (value, unit) => quantity(value, unit).join(" ").trim();
 
 function seconds(value) {
   const size = Math.abs(value);
-  if (size && size < 1) return [measure(value * 1e3), "ms"];
+  if (size && size < ROUNDS_UP) return [measure(value * 1e3), "ms"];
   if (size < 6000) return [measure(value), "s"];
   return size < 36000 ? [measure(value / 60), "min"] : [measure(value / 3600), "h"];
 }

@@ -94,12 +94,12 @@ export class Head {
   }
 }
 
-/** A figure of three digits, all as wide as any other, so that the unit behind it stands still. */
+/** A figure of three digits, all as wide as any other, so that the unit behind it stands still: below 1 two decimals. */
 function standing(value, unit) {
   if (unit === "s" && value >= 999.5) return value < 59970 ? [measure(value / 60), "min"] : [measure(value / 3600), "h"];
   const [figure, shown] = quantity(value, unit);
   if (unit === SAID || figure === NOTHING) return [figure, shown];
-  return [Math.abs(Number(figure)) < 0.0995 ? Number(figure).toFixed(2) : figure, shown];
+  return [Math.abs(Number(figure)) < 1 ? Number(figure).toFixed(2) : figure, shown];
 }
 
 /** [kind, badge, alert] from the age of the data and what the engine said last; `paused` says what stands still. */
