@@ -6,6 +6,7 @@ import math
 NOTHING = "–"
 MINUS = "−"
 
+_ROUNDS_UP = 0.9995  # of a step, from which three digits say it
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -35,7 +36,7 @@ def quantity(value: float | None, unit: str) -> str:
     if unit == "%":
         return f"{number(value * 100)} %"
     for step, prefix in _STEPS:
-        if abs(value) >= step:
+        if abs(value) >= _ROUNDS_UP * step:
             space = " " if len(unit) > 2 else ""
             return f"{number(value / step)} {prefix}{space}{unit}"
     return f"{number(value)} {unit}"
@@ -44,7 +45,7 @@ def quantity(value: float | None, unit: str) -> str:
 def seconds(value: float) -> str:
     """A duration given in s, in the unit that keeps it between 1 and 1,000."""
     size = abs(value)
-    if size and size < 1:
+    if size and size < _ROUNDS_UP:
         return f"{number(value * 1e3)} ms"
     if size < 6000:
         return f"{number(value)} s"
