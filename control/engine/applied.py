@@ -46,7 +46,7 @@ def apply(live: Live, store: Store, command: Mapping[str, Any], tell: Tell) -> O
     keep(store, run["id"], {"applied": [*kept, entry | {"things": things}][-MOST_KEPT:]})
     if minutes > 0.0:
         watch_over(live, store, run, found, minutes, things, command.get("id"))
-    return Outcome(True, "")
+    return Outcome(True, str(found["name"]))
 
 
 def done_run(live: Live, store: Store, command: Mapping[str, Any]) -> Row:

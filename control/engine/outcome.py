@@ -15,7 +15,7 @@ class Outcome:
     """What became of a command, and the event to record for it."""
 
     applied: bool
-    reason: str  # why it was refused; "" when applied
+    reason: str  # why it was refused, or done only in part; the name of the setting that was applied
     event: dict[str, Any] | None = None
     step_s: float = 0.0  # simulated s the engine is asked to move while paused
     successor: Live | None = None  # what the engine is asked to go on with instead

@@ -32,7 +32,7 @@ def state(loop: Loop, i: int = 0) -> int:
 
 def test_a_setting_that_is_in_force_is_not_applied_twice_and_one_undo_takes_it_back(loop: Loop, store: Store) -> None:
     run = fork(loop, store, {"name": "α", "alpha": 0.2})
-    assert apply(loop, store, run, 1) == ("applied", "")
+    assert apply(loop, store, run, 1) == ("applied", "α")
     assert apply(loop, store, run, 1) == ("refused", "α: it is in force already")
     assert undo(loop, store, run)[0] == "applied"
     assert loop.live.alpha == 0.5
