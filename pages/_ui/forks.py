@@ -12,6 +12,7 @@ from pages._ui.look import look
 from storage import commands, runs
 
 KIND = "whatif"
+OTHER = "with"  # field of the URL: the fork that the one in view is compared with
 KINDS = (KIND, "apply_whatif", "end_guard", "shadows")
 LISTED, SHOWN = 12, 20
 #: How long (s) an applied command waits for its fork, and a fork for its end, before the page stops looking often.
@@ -88,13 +89,14 @@ def alive_since(at: float) -> bool:
 def ask(spec: Row) -> None:
     """Ask for a fork; the page then shows the newest."""
     edits.submit(KIND, spec)
-    for key in ("fork", "setting"):
+    for key in ("fork", "setting", OTHER):
         st.query_params.pop(key, None)
 
 
 def open_fork(number: int) -> None:
     """Show that fork, as its link does."""
-    st.query_params.pop("setting", None)
+    for key in ("setting", OTHER):
+        st.query_params.pop(key, None)
     st.query_params["fork"] = str(number)
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from control.errors import SettingError
 from control.present import whatif, whatif_kept
-from pages._ui import forks, tables
+from pages._ui import forks, frame, tables
 from pages._ui.changes import clock
 from pages._ui.component import figure
 from pages._ui.source import store
@@ -43,12 +43,26 @@ def _other(shown: forks.Row, found: list[forks.Row]) -> forks.Row | None:
         run["id"]: run for run in found if run["id"] != shown["id"] and whatif.result_of(run).get("state") == "done"
     }
     names = {number: whatif_kept.label(run, clock(run["created_at"])) for number, run in done.items()}
+    key, asked = f"whatif_other_{shown['id']}", frame.number_of(st.query_params.get(forks.OTHER, ""))
+    if key not in st.session_state and asked in done:
+        st.session_state[key] = asked  # an index would be a default, which cannot be cleared
     with st.container(key="compare", width=330):
         number = st.selectbox(
-            f"Compare #{shown['id']} with", list(done), index=None, placeholder="another fork", key="whatif_other",
-            format_func=lambda n: names.get(n, f"#{n}"), disabled=not done,
+            f"Compare #{shown['id']} with", list(done), index=None, placeholder="another fork",
+            key=key, on_change=_keep, args=(key, shown["id"]), disabled=not done,
+            format_func=lambda n: names.get(n, f"#{n}"),
         )  # fmt: skip
     return done.get(number) if number is not None else None
+
+
+def _keep(key: str, shown: int) -> None:
+    """Put both forks into the URL."""
+    number = st.session_state[key]
+    st.query_params["fork"] = str(shown)
+    if number is None:
+        st.query_params.pop(forks.OTHER, None)
+    else:
+        st.query_params[forks.OTHER] = str(number)
 
 
 def _payload(number: int) -> Callable[[], bytes]:

@@ -225,10 +225,17 @@ def test_a_fork_that_is_watched_is_told_beside_another_in_view(engine: StandInEn
 def test_two_forks_are_put_side_by_side(forked: StandInEngine) -> None:
     forks.store_fork(forked.store)
     app = at("whatif")
-    app.selectbox(key="whatif_other").select(1).run()
+    app.selectbox(key="whatif_other_2").select(1).run()
     assert not app.exception
     assert "best: α 0.60, α 0.60" in texts(app)
     assert "P95 #1" in texts(app)
+    link = {key: app.query_params[key] for key in ("fork", "with")}
+    forks.store_fork(forked.store)
+    app = at("whatif", **{key: one if isinstance(one, str) else one[0] for key, one in link.items()})
+    assert "P95 #1" in texts(app)
+    app.selectbox(key="whatif_other_2").set_value(None).run()
+    assert "P95 #1" not in texts(app)
+    assert "with" not in app.query_params
 
 
 def test_a_fork_is_taken_along_with_the_line_that_runs_it_again(forked: StandInEngine) -> None:
