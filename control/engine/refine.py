@@ -1,12 +1,13 @@
 """Keep the profiles of real servers up to date: where what they serve drifts from what the twin says of the same calls,
 costs follow.
 
-Looking takes some ms of processor a server and needs no lock: requests go on meanwhile. What came of it is put in force
-under the lock.
+Looking takes some tens of ms of processor a server and needs no lock: requests go on meanwhile. One server is looked at
+at a time, so that the engine's loop goes on too. What came of it is put in force under the lock.
 """
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from control.errors import InputError
 from control.model.fleet import InstanceSpec
 from control.tuning.served import Compared, Served, compare, fit
 
-EVERY_S = 10.0  # s between looks
+EVERY_S = 10.0  # s between looks at a server
 LEAST = 30  # calls judged before a profile is changed
 WINDOW_S = 120.0  # calls sent before that long ago say nothing of now
 TOLERATED = 0.03  # drift that is left alone
@@ -30,30 +31,28 @@ class Refiner:
     """Looks at what real servers serve, and what is to follow from it."""
 
     def __init__(self) -> None:
-        self.due_s = 0.0
+        self.due_s: dict[int, float] = {}  # next look at each server, by row
         self.newest_s: dict[int, float] = {}  # sending of the newest call that was looked at, by row
         self.wanted: dict[int, InstanceSpec] = {}
         self.told: dict[int, tuple[float, float]] = {}  # factors the audit knows of, by row
 
     def look(self, live: Live) -> None:
-        """Compare every server with the twin, where EVERY_S has passed; needs no lock."""
-        if live.now_s < self.due_s:
+        """Compare the server that is longest due with the twin, where one is; needs no lock."""
+        i = min(list(live.served), key=lambda row: self.due_s.get(row, 0.0), default=None)
+        if i is None or live.now_s < self.due_s.get(i, 0.0):
             return
-        self.due_s = live.now_s + EVERY_S
-        for i, served in list(live.served.items()):
-            calls = recent(list(served))
-            if not calls or calls[-1].sent_s == self.newest_s.get(i):
-                continue
-            self.newest_s[i] = calls[-1].sent_s
-            spec = live.fleet.instances[i]
-            try:
-                seen = compare(spec, calls)
-                if seen is not None:
-                    live.compared[i] = as_row(seen)
-                if seen is not None and is_off(seen):
-                    self.wanted[i] = halfway(spec, fit(spec, calls))
-            except InputError:  # its costs are not known: nothing to compare with
-                continue
+        self.due_s[i] = live.now_s + EVERY_S
+        calls = recent(list(live.served[i]))
+        if not calls or calls[-1].sent_s == self.newest_s.get(i):
+            return
+        self.newest_s[i] = calls[-1].sent_s
+        spec = live.fleet.instances[i]
+        with suppress(InputError):  # its costs are not known: nothing to compare with
+            seen = compare(spec, calls)
+            if seen is not None:
+                live.compared[i] = as_row(seen)
+            if seen is not None and is_off(seen):
+                self.wanted[i] = halfway(spec, fit(spec, calls))
 
     def apply(self, live: Live) -> list[str]:
         """Put in force what the last look asks for; what changed, in words. The caller holds the lock."""

@@ -99,6 +99,24 @@ def test_the_same_calls_are_looked_at_once_and_newer_ones_go_on_from_there() -> 
     assert state.fleet.instances[0].decode_scale == pytest.approx(2.0, rel=0.05)
 
 
+def test_servers_are_looked_at_in_turn_one_at_a_time() -> None:
+    servers = tuple(replace(SERVER, name=f"s{k}", url=f"http://s{k}") for k in range(3))
+    state, refiner = start_gateway(Fleet("three", servers), "hexgen", 0.5), Refiner()
+    state.served = {i: deque(served_by(SERVER)) for i in range(3)}
+    for count in (1, 2, 3, 3):
+        refiner.look(state)
+        assert len(state.compared) == count
+    for i in range(3):
+        state.served[i].extend(call._replace(sent_s=call.sent_s + 1000.0) for call in served_by(SERVER, n=80))
+    before = {i: dict(row) for i, row in state.compared.items()}
+    refiner.look(state)
+    assert state.compared == before  # too soon
+    state.world.clock[0]["now_s"] += EVERY_S
+    for count in (1, 2, 3):
+        refiner.look(state)
+        assert sum(state.compared[i] != before[i] for i in range(3)) == count
+
+
 @pytest.mark.parametrize(
     "calls",
     [
