@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +31,9 @@ import orjson
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from control.cli.options import read_work
+from control.gateway.speed.measure import machine
 from tests.support.running import descendants, headway, object_of, until
+from tests.vllm import page
 from tests.vllm.servers import Server, serving
 from tests.vllm.stack import Stack, calibrate, command, headway_over, write_fleet
 from tests.vllm.work import write_trace
@@ -251,6 +254,7 @@ def options(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--budget-s", type=float, default=120.0, help="s to calibrate each server")
     parser.add_argument("--profiles", help="folder of profiles: used where they are there, else written")
     parser.add_argument("--folder", help="keep stores and logs here")
+    parser.add_argument("--out", type=Path, help="page of benchmarks whose section to rewrite")
     parser.add_argument("--json", action="store_true", help="print one object on stdout")
     return parser.parse_args(given)
 
@@ -265,7 +269,10 @@ def main() -> None:
         say(f"capacity {report['capacity_wps']:.2f} workflows/s, rate {report['rate_wps']:.2f}")
         report["runs"] = list(race.runs())
         report["verdict"] = verdict(report["runs"], race.policies)
+    report |= {"command": "python " + " ".join(sys.argv), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
     say(orjson.dumps(report["verdict"], option=orjson.OPT_INDENT_2).decode())
+    if asked.out:
+        page.rewrite(asked.out, report)
     if asked.json:
         sys.stdout.buffer.write(orjson.dumps(report) + b"\n")
 

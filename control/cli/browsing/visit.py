@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 SIZE = (1440, 900)
 PATIENCE_MS = 240_000
 TEXT_FRAME = 1  # opcode of a text frame (RFC 6455); others come as base64
-#: Runs before the page does. A chart has its data in it: a sketch, or a plot of Plotly, which can be zoomed. Times count
-#: from the navigation; shifts within 500 ms of an input do not count, as in CLS.
+#: Runs before the page does. A chart has its data in it: a sketch, or a plot of Plotly, which zooms. Times count from
+#: the navigation; shifts within 500 ms of an input do not count, as in CLS.
 WATCH = """
 (() => {
   const times = { live_s: null, chart_s: null, plot_s: null };
