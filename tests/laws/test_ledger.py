@@ -17,7 +17,7 @@ from tests.support.scenes import Scene, examples, scenes
 from tests.support.worlds import CallSpec, Flow, fleet, instance, with_constant_steps, workload
 
 
-@examples(250)
+@examples(120)
 @given(scene=scenes(), exact=st.booleans(), happens=st.one_of(st.just([]), orders()))
 def test_causes_sum_to_elapsed_minus_plan(scene: Scene, exact: bool, happens: list[Order]) -> None:
     check_causes(scene, exact, happens)

@@ -83,7 +83,7 @@ def zoom(page: Page, start: float, end: float) -> None:
     page.mouse.up()
 
 
-@pytest.mark.parametrize("chart", ["queued", "kv"])
+@pytest.mark.parametrize("chart", ["queued", pytest.param("kv", marks=pytest.mark.slow)])
 def test_until_plotly_is_there_the_same_picture_stands(
     history: StandInEngine, base: str, page: Page, chart: str
 ) -> None:

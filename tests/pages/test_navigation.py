@@ -61,6 +61,7 @@ def test_a_prediction_opens_its_twin_runs_and_closes_without_a_reload(base: str,
     assert page.evaluate("window.stillTheSamePage") is True
 
 
+@pytest.mark.slow
 def test_curve_and_promise_are_of_one_height(base: str, page: Page) -> None:
     page.goto(f"{base}/tuning")
     for name in ("curve", "promise"):
@@ -88,6 +89,7 @@ def test_a_filter_is_in_the_link_and_the_link_opens_it(base: str, page: Page) ->
     page.wait_for_url("**/queues?instance=l4-0&tenant=support")
 
 
+@pytest.mark.slow
 def test_figures_live_on_and_nothing_jumps_while_tables_refresh(base: str, page: Page) -> None:
     page.goto(f"{base}/tuning")
     expect(page.locator(".hw-drawn svg.main-svg").first).to_be_visible(timeout=PATIENCE_MS)

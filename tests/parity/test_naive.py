@@ -29,7 +29,7 @@ def check_parity(world: World) -> World:
 
 @MODES
 @pytest.mark.parametrize("policy", ALL_POLICIES)
-@examples(50)
+@examples(30)
 @given(data=st.data())
 def test_random_scene_runs_alike(exact: bool, policy: str, data: st.DataObject) -> None:
     check_parity(data.draw(scenes(policies=(policy,))).world(exact))
