@@ -24,6 +24,7 @@ HOLE = f"""(() => {{
 }})()"""
 
 SKETCH = ".hw-sketch"
+MARKS_PX = 22  # above this height there are only marks
 #: Of each text in a chart its words and where it is: left and middle, px from the chart's corner.
 WORDS = """([node, texts]) => {
   const corner = document.querySelector(node).getBoundingClientRect();
@@ -47,10 +48,11 @@ def busy(queued: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def history(engine: StandInEngine) -> StandInEngine:
-    """200 s of data: a short queue at first, a long one in the end, which stays."""
+    """200 s of data: a short queue at first, a long one in the end, which stays; two marks at one time."""
     now = time.time()
+    lost = {"kind": "server_lost", "text": "l4-0 is out"}, {"kind": "pause", "text": "paused"}
     for ago in range(200, 0, -1):
-        engine.tick(now - ago, instances=busy(3 if ago > 60 else 40))
+        engine.tick(now - ago, instances=busy(3 if ago > 60 else 40), events=lost if ago == 100 else ())
     engine.settings["instances"] = busy(40)
     return engine
 
@@ -96,11 +98,24 @@ def test_until_plotly_is_there_the_same_picture_stands(
     page.wait_for_selector(f"{node} .main-svg")
     plotted = page.evaluate(WORDS, [node, ".xtick text, .ytick text, .annotation-text"])
     expect(page.locator(SKETCH)).to_have_count(0)
-    assert len(sketched) >= 4
-    still, moving = ([one for one in sketched if (":" in one[0]) is timed] for timed in (False, True))
-    assert [one for one in plotted if ":" not in one[0]] == [[text, *map(near, at)] for text, *at in still]
-    heights = {round(one[2]) for one in plotted if ":" in one[0]}
-    assert {round(at) for _, _, at in moving} == heights  # times have moved on with the data
+    assert len({(text, left) for text, left, _ in sketched}) == len(sketched) >= 5  # nothing is written twice
+    assert standing(plotted) == [[text, *map(near, at)] for text, *at in standing(sketched)]
+    assert heights(plotted) == [near(px) for px in heights(sketched)]  # times and marks have moved on with the data
+
+
+def moves(word: list[Any]) -> bool:
+    """Whether a text moves with the data: a time below a chart, a mark above it."""
+    return ":" in word[0] or word[2] < MARKS_PX
+
+
+def standing(words: list[list[Any]]) -> list[list[Any]]:
+    """The texts of a chart that stay where they are."""
+    return [word for word in words if not moves(word)]
+
+
+def heights(words: list[list[Any]]) -> list[float]:
+    """Where the others are, px from the top."""
+    return sorted({round(word[2], 1) for word in words if moves(word)})
 
 
 def near(px: float) -> Any:

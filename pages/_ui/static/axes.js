@@ -50,7 +50,11 @@ function marksOf(feed, [from, to], width) {
   seen.sort((a, b) => a.at - b.at);
   for (const mark of seen) mark.x = ((mark.at - from) / (to - from)) * width;
   const texts = new Map(labels(seen).map((p) => [p.x, p]));
-  return seen.map((m) => ({ ...m, text: "", row: 0, ...texts.get(m.x) }));
+  return seen.map((m) => {
+    const label = texts.get(m.x);
+    texts.delete(m.x); // of marks at one place the first has it
+    return { ...m, text: "", row: 0, ...label };
+  });
 }
 
 function markLine(mark, theme) {

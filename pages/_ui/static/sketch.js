@@ -116,7 +116,7 @@ function line(shape, { x, y, w, h }) {
 /** A label with the coloured parts that Plotly's markup names. */
 function label(note, { x, w, h }) {
   const left = (note.xref === "paper" ? note.x * w : x(note.x)) + note.xshift + 2;
-  const top = h - note.y * h - (note.yshift ?? 0) + (note.yanchor === "middle" ? 4 : -4);
+  const top = h - note.y * h - (note.yshift ?? 0) + (note.yanchor === "middle" ? 4 : -5);
   const parts = note.text.split(/<span style="color:([^"]*)">(.*?)<\/span>/);
   const text = parts.map((part, i) => (i % 3 === 1 ? `<tspan fill="${safe(part)}">` : i % 3 === 2 ? `${safe(part)}</tspan>` : safe(part))).join("");
   return `<text x="${left.toFixed(1)}" y="${top.toFixed(1)}" fill="${note.font.color}" font-size="${note.font.size}">${text}</text>`;
