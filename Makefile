@@ -3,8 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
-# What is never imported need not be compiled: that saves a quarter of the time.
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DEMO   ?= demo-mixed
 # A worker a core, four at most; tests/support/shares.py says which tests stay together.
 WORKERS ?= -n auto --maxprocesses=4 --dist loadscope --no-loadscope-reorder
