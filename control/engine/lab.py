@@ -126,14 +126,14 @@ class Forks:
 
     def store_job(self, store: Store, job: Job, at: float, past: Callable[[float], Row]) -> None:
         """Store the newest result of one fork, and its file once it is done."""
+        newest = job.latest  # once: the other thread goes on, and what it tells meanwhile is not stored yet
         if job.run_id is None:
             params = job.params | {"at": at, "past": past(job.given.now_s)}
-            first = job.latest or failed("") | {"state": "running", "reason": None}
+            first = newest or failed("") | {"state": "running", "reason": None}
             label = ", ".join(setting.name for setting in job.spec.settings[1:4])
             job.run_id = runs.save(store, "whatif", params, first, label)
-            job.stored = job.latest
-        elif job.latest is not None and job.latest is not job.stored:
-            newest = job.latest
+            job.stored = newest
+        elif newest is not None and newest is not job.stored:
             if newest["state"] == "done" and job.blob is not None:
                 forks.save(store, job.run_id, job.blob)
             runs.update(store, job.run_id, newest)
