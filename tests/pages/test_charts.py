@@ -103,6 +103,32 @@ def test_until_plotly_is_there_the_same_picture_stands(
     assert heights(plotted) == [near(px) for px in heights(sketched)]  # times and marks have moved on with the data
 
 
+#: Colour of the middle of the first row of a sketched heat map, at its right end.
+SHADE = """async () => {
+  const image = new Image();
+  image.src = document.querySelector("[data-testid=chart-kv] .hw-sketch image").getAttribute("href");
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+  const pen = canvas.getContext("2d");
+  pen.drawImage(image, 0, 0);
+  return [...pen.getImageData(image.width - 1, 0, 1, 1).data];
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "is_red"), [(1.0, True), (0.96, True), (0.2, False)])
+def test_a_full_cache_is_red_in_the_first_picture_too(
+    ticking: StandInEngine, base: str, page: Page, share: float, is_red: bool
+) -> None:
+    ticking.settings["instances"] = [instance("h100-0", "H100", 700.0, kv_used_fraction=share, kv_pinned_fraction=0.0)]
+    ticking.tick()
+    page.route("**/api/plotly.js", lambda route: route.abort())
+    opened(page, base, "[data-testid=chart-kv] .hw-sketch image")
+    red, _, blue, opacity = page.evaluate(SHADE)
+    assert opacity == 255
+    assert (red > blue) is is_red
+
+
 def moves(word: list[Any]) -> bool:
     """Whether a text moves with the data: a time below a chart, a mark above it."""
     return ":" in word[0] or word[2] < MARKS_PX

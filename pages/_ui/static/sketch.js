@@ -48,8 +48,9 @@ function area(trace, below, { x, y }) {
 
 /** A dashed line that keeps its height until the next row. */
 function steps(trace, { x, y }) {
-  const path = trace.y.map((value, k) => (value === null ? "" : `${k ? "H" : "M"}${x(trace.x[k]).toFixed(1)}${k ? "V" : ","}${y(value).toFixed(1)}`)).join("");
-  return path.startsWith("M") ? `<path fill="none" stroke="${trace.line.color}" stroke-width="${trace.line.width}" stroke-dasharray="9,5" d="${path}"/>` : "";
+  const known = trace.x.map((at, k) => [x(at).toFixed(1), trace.y[k]]).filter(([, value]) => value !== null);
+  const path = known.map(([at, value], k) => (k ? `H${at}V` : `M${at},`) + y(value).toFixed(1)).join("");
+  return `<path fill="none" stroke="${trace.line.color}" stroke-width="${trace.line.width}" stroke-dasharray="9,5" d="${path}"/>`;
 }
 
 /** A heat map as a small picture, a pixel wide as one on the screen and a pixel high a row, stretched. */
@@ -80,7 +81,8 @@ function shades(scale) {
   const colours = scale.map(([at, hex]) => [at, [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16))]);
   return Array.from({ length: 201 }, (_, i) => {
     const share = i / 200;
-    const next = Math.max(1, colours.findIndex(([at]) => at > share));
+    const above = colours.findIndex(([at]) => at > share);
+    const next = above < 0 ? colours.length - 1 : Math.max(1, above);
     const [[a, low], [b, high]] = [colours[next - 1], colours[next]];
     return low.map((c, j) => Math.round(c + (high[j] - c) * (b > a ? Math.min(1, (share - a) / (b - a)) : 1)));
   });
