@@ -1,6 +1,7 @@
 """The what-if lab over a real store: asked for, run ahead, applied under watch, taken back."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,27 @@ def test_the_newest_fork_stops_the_one_before(loop: Loop, store: Store) -> None:
     second, first = runs.recent(store, 2, kind="whatif", with_result=True)
     assert second["result"]["state"] == "done"
     assert (first["result"]["state"], first["result"]["reason"]) == ("failed", "stopped: another fork was asked for")
+
+
+def test_an_end_that_comes_while_the_beginning_is_stored_is_stored_too(
+    loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = runs.save
+
+    def late(*given: Any, **named: Any) -> int:
+        for job in loop.forks.jobs:
+            assert job.future is not None
+            job.future.result(60.0)
+        return usual(*given, **named)
+
+    monkeypatch.setattr(runs, "save", late)
+    commands.submit(store, "whatif", {"spec": SWEEP}, "ann")
+    until_s = time.monotonic() + 60.0
+    loop.tick(0.1)
+    while loop.forks.jobs and time.monotonic() < until_s:
+        loop.tick(0.01)
+    (run,) = runs.recent(store, 1, kind="whatif", with_result=True)
+    assert run["result"]["state"] == "done"
 
 
 def test_an_applied_setting_that_keeps_its_promise_stays(loop: Loop, store: Store) -> None:
