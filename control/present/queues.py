@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from control.present.cells import Cell, Table, count, duration, signed, workflow
 from control.present.groups import most, short_of
-from control.present.units import NOTHING, number, seconds
+from control.present.units import NOTHING, counted, number, seconds
 
 #: The choice that leaves a filter open.
 ALL = "all"
@@ -85,7 +85,7 @@ def summary(queues: Sequence[Queue], wanted: Filter) -> list[tuple[str, str, str
     closed = (wanted.tenant, wanted.stage) != (ALL, ALL)
     waiting = len(calls) if closed else total
     preempted = sum(1 for call in calls if call["preempted"])
-    below = f"of {number(total)} in all" if closed else f"on {_instances(sum(1 for q in queues if q.total))}"
+    below = f"of {number(total)} in all" if closed else f"on {counted(sum(1 for q in queues if q.total), 'instance')}"
     first = "" if reported == total else f", first {number(reported)} looked at"
     return [
         ("Waiting", f"{number(waiting)}", below, ""),
@@ -122,7 +122,7 @@ def quiet(queues: Sequence[Queue], shown: int) -> str:
         if busy > shown
         else []
     )
-    parts += [f"No such call waits on {_instances(idle, 'other ')}."] if idle and len(queues) > 1 else []
+    parts += [f"No such call waits on {counted(idle, 'other instance')}."] if idle and len(queues) > 1 else []
     return " ".join(parts)
 
 
@@ -231,10 +231,6 @@ def _preempted(call: Mapping[str, Any]) -> str:
 
 def _who(call: Mapping[str, Any] | None) -> str:
     return "nobody waits" if call is None else f"{call['stage']} of workflow #{call['workflow']}"
-
-
-def _instances(count: int, which: str = "") -> str:
-    return f"{number(count)} {which}instance" + ("" if count == 1 else "s")
 
 
 def _wait(call: Mapping[str, Any] | None) -> float:

@@ -24,6 +24,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return _minus(f"{rounded:,.{decimals}f}")
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things, e.g. "1 seed" and "8 seeds"."""
+    return f"{number(count)} {noun}" + ("" if count == 1 else "s")
+
+
 def quantity(value: float | None, unit: str) -> str:
     """`value` in `unit` with an SI prefix from 1,000 on, e.g. 31300 W -> "31.3 kW".
 

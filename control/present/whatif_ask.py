@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from control.present.cells import duration
-from control.present.units import number, quantity
+from control.present.units import counted, quantity
 
 Setting = dict[str, Any]
 Spec = dict[str, Any]
@@ -117,7 +117,7 @@ def what(asked: Mapping[str, Any]) -> str:
 def ahead(asked: Mapping[str, Any]) -> str:
     """How far a fork looks ahead, how often and from what, in words."""
     minutes, seeds = float(asked.get("minutes") or 0.0), int(asked.get("seeds") or 1)
-    drawn = f"{number(seeds)} seed" + ("" if seeds == 1 else "s")
+    drawn = counted(seeds, "seed")
     if asked.get("arrivals") == "own":
         drawn = "the workload's own arrivals and lengths (knows the future)"
     elif seeds:

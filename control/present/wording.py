@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from control.present.caps import cap_words
 from control.present.marks import value_of
-from control.present.units import number, quantity
+from control.present.units import counted, number, quantity
 from control.present.whatif_ask import ahead, what
 
 #: Kinds whose effect reaches requests in flight: asked about once.
@@ -235,8 +235,7 @@ def _fork(kind: str, payload: Mapping[str, Any]) -> str:
 
 
 def _count(forecast: Mapping[str, Any], key: str, noun: str) -> str:
-    count = forecast.get(key) or 0
-    return f"{number(count)} {noun}" + ("" if count == 1 else "s")
+    return counted(forecast.get(key) or 0, noun)
 
 
 def _value(kind: str, value: object) -> str:
