@@ -42,7 +42,8 @@ def cells(run: dict[str, Any]) -> list[str]:
     costs = ["x{:.2f}, x{:.2f}".format(*run["scales"].get(name, (1.0, 1.0))) for name in ("small", "med")]
     told = [f"{run['seed']}", run["policy"], *costs, f"{run['workflows']['done']:,}"]
     for name in ("mean_s", "p95_s"):
-        told += [f"{run[name]:.2f} s", f"{run['predicted'][name]:.2f} s", f"{run['error'][name]:+.1%}"]
+        figures = (run[name], "{:.2f} s"), (run["predicted"][name], "{:.2f} s"), (run["error"].get(name), "{:+.1%}")
+        told += ["–" if value is None else form.format(value) for value, form in figures]
     return told
 
 

@@ -259,6 +259,15 @@ def options(given: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def command_line(asked: argparse.Namespace) -> str:
+    """What was run, as far as it differs from the defaults; where it was kept is the machine's own affair."""
+    usual, words = vars(options([])), ["python tests/vllm/race.py"]
+    for name, value in vars(asked).items():
+        if value != usual[name] and name not in ("folder", "out", "profiles", "json"):
+            words.append(f"--{name.replace('_', '-')} {value}")
+    return " ".join([*words, "--out docs/benchmarks.md"])
+
+
 def main() -> None:
     """Run it all and print what came out."""
     asked = options(sys.argv[1:])
@@ -269,7 +278,7 @@ def main() -> None:
         say(f"capacity {report['capacity_wps']:.2f} workflows/s, rate {report['rate_wps']:.2f}")
         report["runs"] = list(race.runs())
         report["verdict"] = verdict(report["runs"], race.policies)
-    report |= {"command": "python " + " ".join(sys.argv), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
+    report |= {"command": command_line(asked), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
     say(orjson.dumps(report["verdict"], option=orjson.OPT_INDENT_2).decode())
     if asked.out:
         page.rewrite(asked.out, report)
