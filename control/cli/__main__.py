@@ -2,6 +2,6 @@
 
 import sys
 
-from control.cli.main import main
+from control.cli.entry import main
 
 sys.exit(main())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import click
 
+from control.cli.entry import INTERRUPTED
 from control.errors import HeadwayError
 
 #: Subcommand -> (module, attribute). Modules load when their command runs: `headway --help` stays instant.
@@ -36,7 +37,7 @@ COMMANDS = {
 class Interrupted(click.ClickException):
     """Ctrl-C, told in one line."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED
 
 
 class LazyGroup(click.Group):
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
-        return 130
+        return INTERRUPTED
     except HeadwayError as error:
         click.echo(one_line(str(error)), err=True)
         return error.exit_code

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.running import environment, headway
+from tests.support.running import environment, headway, heed_interrupts
 
 COMMAND = f"{sys.executable} -m control.cli"
 
@@ -54,3 +54,50 @@ def test_ctrl_c_in_a_long_comparison(tmp_path: Path, after_s: float) -> None:
         assert long.stdout == ""
     finally:
         long.end()
+
+
+IN_AN_IMPORT = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    import json.decoder
+except BaseException:  # as libraries do about a part that they can do without
+    LOST = True
+"""
+
+IN_A_CALLBACK = """
+import ctypes, os, signal
+
+@ctypes.CFUNCTYPE(None)
+def from_c():
+    os.kill(os.getpid(), signal.SIGINT)
+    sum(range(100))
+
+from_c()
+"""
+
+
+@pytest.mark.parametrize("lost_in", [f"exec({IN_A_CALLBACK!r})", "import lossy"], ids=["callback", "import"])
+def test_an_interrupt_that_a_library_would_lose(tmp_path: Path, lost_in: str) -> None:
+    (tmp_path / "lossy.py").write_text(IN_AN_IMPORT)
+    code = f"""
+import time
+from control.cli.entry import heeded_interrupts
+try:
+    with heeded_interrupts():
+        {lost_in}
+        time.sleep(30.0)
+except KeyboardInterrupt:
+    print("heard")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        preexec_fn=heed_interrupts,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("heard\n", "")
