@@ -216,7 +216,7 @@ class Loop:
         """Set alpha by the tuner's own hand."""
         old = self.live.alpha
         self.live.world.policy[0]["alpha"] = alpha
-        self.event("alpha", f"alpha {old:.2f} → {alpha:.2f} ({why})", old=old, new=alpha)
+        self.event("alpha", f"α {old:.2f} → {alpha:.2f} ({why})", old=old, new=alpha)
 
     def new_commands(self) -> list[dict[str, Any]]:
         """Commands that wait, oldest first; nothing is read while the store did not change."""

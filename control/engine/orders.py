@@ -40,7 +40,7 @@ def set_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
     new = number(command, "alpha", 0.0, 1.0)
     live.world.policy[0]["alpha"] = new
     live.pinned = True
-    return applied("alpha", f"alpha {old:.2f} → {new:.2f}", old, new)
+    return applied("alpha", f"α {old:.2f} → {new:.2f}", old, new)
 
 
 def set_policy(live: Live, command: Mapping[str, Any]) -> Outcome:
@@ -167,7 +167,7 @@ def release_alpha(live: Live, command: Mapping[str, Any]) -> Outcome:
     if not live.pinned:
         raise SettingError("alpha is not pinned")
     live.pinned = False
-    return applied("release_alpha", f"alpha {live.alpha:.2f} released to the tuner", True, False)
+    return applied("release_alpha", f"α {live.alpha:.2f} released to the tuner", True, False)
 
 
 ORDERS: dict[str, Callable[[Live, Mapping[str, Any]], Outcome]] = {

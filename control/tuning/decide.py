@@ -49,7 +49,7 @@ def verdict(choice: Choice, mode: str, pinned: bool, cooling_s: float, settings:
     It must be expected to gain at least `least_gain`, with the band of the gain excluding zero.
     """
     if abs(choice.alpha - choice.current) < settings.least_step:
-        return Verdict("kept", f"alpha {choice.current:.2f} is the best already")
+        return Verdict("kept", f"α {choice.current:.2f} is the best already")
     if choice.gain < settings.least_gain:
         return Verdict("kept", f"expected gain {points(choice.gain)} % is under {100 * settings.least_gain:.0f} %")
     if choice.gain_low <= 0.0:
@@ -130,7 +130,7 @@ class Judged(NamedTuple):
         said = f"P95 {self.realised_p95_s:.1f} s, promised at most {promise.high_s:.1f} s"
         if review is None:
             return said
-        both = f"replayed, alpha {promise.after:.2f} gives {review.after_p95_s:.1f} s and {promise.before:.2f} "
+        both = f"replayed, α {promise.after:.2f} gives {review.after_p95_s:.1f} s and {promise.before:.2f} "
         return f"{said}; {both}{review.before_p95_s:.1f} s"
 
 

@@ -23,10 +23,10 @@ def ask(engine: Driven, kind: str, payload: Any = None, expected: Any = None) ->
 
 
 APPLIED = [
-    ("alpha", {"alpha": 0.75}, None, "alpha 0.30 → 0.75"),
-    ("alpha", {"alpha": 0}, 0.3, "alpha 0.30 → 0.00"),
-    ("alpha", {"alpha": 1.0}, 0.3 + 1e-12, "alpha 0.30 → 1.00"),
-    ("alpha", {"alpha": 0.5}, {"alpha": 0.3}, "alpha 0.30 → 0.50"),
+    ("alpha", {"alpha": 0.75}, None, "α 0.30 → 0.75"),
+    ("alpha", {"alpha": 0}, 0.3, "α 0.30 → 0.00"),
+    ("alpha", {"alpha": 1.0}, 0.3 + 1e-12, "α 0.30 → 1.00"),
+    ("alpha", {"alpha": 0.5}, {"alpha": 0.3}, "α 0.30 → 0.50"),
     ("policy", {"policy": "rr-fcfs"}, "hexgen", "policy hexgen → rr-fcfs"),
     ("pause", {}, None, "paused"),
     ("speed", {"speed": 60.0}, 1.0, "speed ×1 → ×60"),

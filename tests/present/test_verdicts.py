@@ -47,6 +47,6 @@ def test_a_run_kept_after_review_raises_no_alarm() -> None:
 
 
 def test_the_reason_goes_on_with_what_came_of_it() -> None:
-    told = result(reason="P95 expected 12.4 % lower", outcome="P95 31.0 s; alpha 0.20 gives 33.0 s")
+    told = result(reason="P95 expected 12.4 % lower", outcome="P95 31.0 s; α 0.20 gives 33.0 s")
     assert verdicts.why(told) == ("P95 expected 12.4 % lower. Then: P95 31.0 s; α 0.20 gives 33.0 s")
     assert verdicts.why(result(reason="")) == "–"

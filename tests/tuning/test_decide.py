@@ -81,7 +81,7 @@ def test_what_came_of_a_change_is_said_with_both_alphas() -> None:
     grown = Judged(promise, 120.0, Review(118.0, 150.0), roll_back=False)
     assert grown.review is not None
     assert grown.review.gain > 0.0
-    assert grown.outcome == "P95 120.0 s, promised at most 90.0 s; replayed, alpha 0.10 gives 118.0 s and 0.50 150.0 s"
+    assert grown.outcome == "P95 120.0 s, promised at most 90.0 s; replayed, α 0.10 gives 118.0 s and 0.50 150.0 s"
     assert Judged(promise, 85.0, None, roll_back=False).outcome == "P95 85.0 s, as promised"
     assert Judged(promise, None, None, roll_back=False).outcome == "nothing has ended that could be judged"
 
