@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# pip compiles on one core, uv does not compile: compileall uses all cores. What cannot be compiled is left to whoever imports it.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 DEMO   ?= demo-mixed
 # A worker a core, four at most; tests/support/shares.py says which tests stay together.
 WORKERS ?= -n auto --maxprocesses=4 --dist loadscope --no-loadscope-reorder
@@ -31,6 +33,7 @@ ifdef UV
 else
 	@$(PIP) -c constraints.txt -e .
 endif
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(BIN)/python
@@ -40,6 +43,7 @@ ifdef UV
 else
 	@$(PIP) -c constraints.txt -e '.[dev]'
 endif
+	@$(COMPILE)
 	@touch $(VENV)/.ready $@
 
 lint: $(VENV)/.ready-dev

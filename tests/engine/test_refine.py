@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,17 +119,16 @@ def test_servers_are_looked_at_in_turn_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "calls",
+    ("drift", "load"),
     [
-        served_by(replace(SERVER, decode_scale=1.01)),
-        served_by(replace(SERVER, decode_scale=2.0), n=LEAST),  # of so few not all are judged
-        served_by(replace(SERVER, decode_scale=2.0), n=60, rate=LEAST / WINDOW_S),  # most are too old
+        pytest.param(1.01, {}, id="little drift"),
+        pytest.param(2.0, {"n": LEAST}, id="few calls"),  # of so few not all are judged
+        pytest.param(2.0, {"n": 60, "rate": LEAST / WINDOW_S}, id="old calls"),  # most are too old
     ],
-    ids=["little drift", "few calls", "old calls"],
 )
-def test_little_drift_and_few_calls_change_nothing(calls: list[Served]) -> None:
+def test_little_drift_and_few_calls_change_nothing(drift: float, load: dict[str, Any]) -> None:
     state, refiner = live(), Refiner()
-    state.served[0] = deque(calls)
+    state.served[0] = deque(served_by(replace(SERVER, decode_scale=drift), **load))
     refiner.look(state)
     assert refiner.apply(state) == []
     assert state.fleet == state.given

@@ -8,7 +8,7 @@ from tests.support.failures import Order, disturbed, orders
 from tests.support.scenes import Scene, examples, scenes
 
 
-@examples(300)
+@examples(200)
 @given(scene=scenes(policies=CONVERSATION_POLICIES), exact=st.booleans(), happens=orders(least=0))
 def test_laws_hold_whatever_happens(scene: Scene, exact: bool, happens: list[Order]) -> None:
     disturbed(scene, exact, happens)
