@@ -5,6 +5,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages._ui import edits
+
 HERE = Path(__file__).parent
 STATIC = HERE / "_ui" / "static"
 SHEETS = (
@@ -41,4 +43,5 @@ with st.container(key="phone-nav", horizontal=True, gap="small"):  # where the l
         is_here = page.url_path == current.url_path
         with st.container(key="phone-here", width="content") if is_here else nullcontext():
             st.page_link(page)
+edits.close_question()  # whatever is drawn anew has no dialog
 current.run()

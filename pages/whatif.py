@@ -21,7 +21,7 @@ if seen := frame.opened("whatif", "What-if", "What would happen if?"):
             shadows.panel(snapshot)
     with control:
         with frame.panel("ask", "Ask"):
-            whatif_ask.form(snapshot, view.busy)
+            whatif_ask.form(snapshot, view)
             whatif_ask.state()
         if view.run is not None:
             with frame.panel("apply", "Apply"):

@@ -54,6 +54,8 @@ def listing(wanted: workflows.Filter, limit: int) -> None:
         tenant, kind, state = (more.closed(choice) for choice in (wanted.tenant, wanted.kind, wanted.status))
         asked = finders.Workflows(tenant, kind, state, wanted.number, wanted.late)
         ended, count = frame.read(finders.ended, asked, limit)
+        gone = {row["id"] for row in ended}  # read after the detail: some may have ended since
+        going = [row for row in going if row["id"] not in gone]
     shown = workflows.table(going, ended, detail["ledger"]["causes"], wanted, limit)
     if not shown.rows:
         st.html(tables.note(workflows.nobody(wanted), "empty"))

@@ -26,6 +26,9 @@ def main() -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
+    finally:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, while threads end: at once, without a traceback
 
 
 @contextmanager
@@ -59,11 +62,16 @@ def heeded_interrupts() -> Iterator[None]:
 
 
 def raise_outside_imports(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, or try again soon where a module is being imported."""
+    """Raise KeyboardInterrupt, or try again soon where a module is being imported.
+
+    A command that has since begun to handle interrupts itself, as servers do, is given it as a signal.
+    """
     if is_importing(frame):
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
-    else:
+    elif signal.getsignal(signal.SIGINT) is raise_outside_imports:
         raise KeyboardInterrupt
+    else:
+        signal.raise_signal(signal.SIGINT)
 
 
 def is_importing(frame: FrameType | None) -> bool:

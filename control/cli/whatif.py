@@ -42,7 +42,7 @@ def read(file: str) -> bytes:
     path = Path(file)
     try:
         if not path.is_file() and path.exists():
-            raise InputError(f"{file}: not a regular file: expected a file from Export")
+            raise InputError(f"{file or '(an empty name)'}: not a regular file: expected a file from Export")
         if path.stat().st_size > LARGEST_MB * 2**20:
             raise InputError(f"{file}: larger than {LARGEST_MB} MB: no fork")
         return path.read_bytes()

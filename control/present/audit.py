@@ -7,7 +7,7 @@ from control.present.caps import cap_words
 from control.present.cells import Cell, Table, duration
 from control.present.changes import Change, Undo, of_command, of_event
 from control.present.marks import value_of
-from control.present.units import NOTHING, number, quantity
+from control.present.units import NOTHING, counted, number, quantity
 from control.present.wording import asked, retention_words
 
 Row = Mapping[str, Any]
@@ -84,7 +84,7 @@ def entries(
 
 def extent(shown: int, total: int) -> str:
     """How many entries the shown rows stand for, in words."""
-    return f"{total:,} entries" if shown >= total else f"The newest {number(shown)} of {total:,} entries"
+    return counted(total, "entry", "entries") if shown >= total else f"The newest {number(shown)} of {total:,} entries"
 
 
 def nobody(wanted: Filter) -> str:
@@ -150,10 +150,10 @@ def _settings(value: Mapping[str, Any]) -> str:
 def _of_command(row: Row, event: Row | None, undo: Undo) -> Entry:
     kind, payload = str(row["kind"]), row["payload"] if isinstance(row["payload"], Mapping) else {}
     old, new = (event.get("old"), event.get("new")) if event else (row["expected"], _asked(kind, payload))
-    old, new = (None, None) if kind in _DEEDS else (old, new)
     prefix = f"undo of #{row['undo_of']}: " if row["undo_of"] is not None else ""
-    what = f"#{row['id']} {prefix}{_subject(kind, payload)}"
-    return Entry(of_command(row, undo), row["sim_s"], what, _values(kind, old, new))
+    what = f"#{row['id']} {prefix}{_subject(row, kind, payload)}"
+    values = (event or {}).get("text") or NOTHING if kind in _DEEDS else _values(kind, old, new)
+    return Entry(of_command(row, undo), row["sim_s"], what, values)
 
 
 def _of_event(row: Row) -> Entry:
@@ -170,7 +170,7 @@ def _asked(kind: str, payload: Mapping[str, Any]) -> object:
     return None if kind in (*_INSTANCE, "cancel") else payload or None
 
 
-def _subject(kind: str, payload: Mapping[str, Any]) -> str:
+def _subject(row: Row, kind: str, payload: Mapping[str, Any]) -> str:
     """What a command is about."""
     if kind in _INSTANCE:
         return f"{kind} {payload.get('instance', '')}"
@@ -179,7 +179,7 @@ def _subject(kind: str, payload: Mapping[str, Any]) -> str:
     if kind == "power_cap":
         return f"power cap of {payload.get('tier', '')}"
     if kind in _DEEDS:
-        return asked({"kind": kind, "payload": payload})
+        return asked(row)
     return _SUBJECTS.get(kind, kind.replace("_", " "))
 
 

@@ -87,7 +87,7 @@ def of_command(row: Mapping[str, Any], undo: Undo) -> Change:
     """The line of a command."""
     undone = row["id"] in undo.done and row["state"] == "applied"
     fate = "undo pending" if row["id"] in undo.under_way else "undone"
-    how = f"✓ applied, {fate}" if undone else outcome(row)
+    how = f"{outcome(row)}, {fate}" if undone else outcome(row)
     prefix = f"undo of #{row['undo_of']}: " if row["undo_of"] is not None else ""
     order = undo.orders.get(row["id"])
     what = prefix + asked(row)

@@ -97,7 +97,8 @@ def listed(detail: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: 
     ]
     heads += [Cell("Late by", "num"), Cell("Debt", "num", hint="Against the plan"), Cell("Stage or main cause")]
     causes = detail["ledger"]["causes"]
-    active = [_active(a) for a in detail["active"] if a["late_s"] > 0]
+    ended = {row["id"] for row in rows}  # read after the detail: one may have ended since
+    active = [_active(a) for a in detail["active"] if a["late_s"] > 0 and a["id"] not in ended]
     return Table(heads, (active + [_ended(r, causes) for r in rows])[:limit])
 
 

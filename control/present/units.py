@@ -24,9 +24,9 @@ def number(value: float | None, digits: int = 3) -> str:
     return _minus(f"{rounded:,.{decimals}f}")
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things, e.g. "1 seed" and "8 seeds"."""
-    return f"{number(count)} {noun}" + ("" if count == 1 else "s")
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things, e.g. "1 seed" and "8 seeds"; `plural`: of a noun that takes no bare s."""
+    return f"{number(count)} {noun if count == 1 else plural or noun + 's'}"
 
 
 def quantity(value: float | None, unit: str) -> str:

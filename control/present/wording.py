@@ -25,6 +25,8 @@ SCORED = frozenset({"hexgen", "wb-fcfs"})
 #: Kinds whose value is the whole payload.
 _WHOLE = frozenset({"power_cap", "slow", "scenario"})
 _SIGNS = {"pending": "…", "applied": "✓", "refused": "✕"}
+#: What to call it where a command that was obeyed has changed nothing of the fleet.
+_DONE = {"whatif": "forked", "regret": "begun", "tune": "begun"}
 
 
 class Order(NamedTuple):
@@ -80,7 +82,7 @@ def asked(row: Mapping[str, Any]) -> str:
     if kind in ("power_cap", "power_caps", "retention", "cancel", "slow", "scenario", "regret"):
         return _settings(kind, payload)
     if kind in _FORKS:
-        return _fork(kind, payload)
+        return _fork(row, payload)
     if kind not in _VALUED:
         return _PLAIN.get(kind, kind)
     old, new = value_of(row.get("expected")), value_of(payload)
@@ -91,8 +93,9 @@ def asked(row: Mapping[str, Any]) -> str:
 def outcome(row: Mapping[str, Any]) -> str:
     """State of a command row with a sign and the engine's reason: why it was refused, or done only in part."""
     state = str(row["state"])
+    word = _DONE.get(str(row.get("kind")), state) if state == "applied" else state
     reason = f": {row['reason']}" if row.get("reason") else ""
-    return f"{_SIGNS[state]} {state}{reason}"
+    return f"{_SIGNS[state]} {word}{reason}"
 
 
 def inverse(row: Mapping[str, Any], replaced: object = None) -> Order | None:
@@ -185,7 +188,7 @@ def alpha_note(policy: str) -> str:
     """What alpha means, or that the policy has none."""
     if policy in SCORED:
         return "0 = balance the load · 1 = fastest GPU"
-    return f"{policy} has no α; {' and '.join(sorted(SCORED))} have."
+    return f"{policy} has no α"
 
 
 def policy_name(policy: str, form: str) -> str:
@@ -220,8 +223,9 @@ def _settings(kind: str, payload: Mapping[str, Any]) -> str:
     return f"cap {whose} {cap}"
 
 
-def _fork(kind: str, payload: Mapping[str, Any]) -> str:
-    """A fork, applying a setting of one, or shadow policies, in words."""
+def _fork(row: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+    """A fork, applying a setting of one (by its name, once the engine told it), or shadow policies, in words."""
+    kind = row["kind"]
     if kind == "whatif":
         spec = payload.get("spec") or {}
         return f"what if: {what(spec)}, {ahead(spec)}"
@@ -231,7 +235,9 @@ def _fork(kind: str, payload: Mapping[str, Any]) -> str:
         return f"take back what was applied of fork #{payload.get('run')}"
     minutes = payload.get("guard_minutes") or 0
     guard = f", guarded {minutes:g} min" if minutes else ", no guard"
-    return f"apply setting {payload.get('setting')} of fork #{payload.get('run')}{guard}"
+    name = row.get("reason") if row.get("state") == "applied" else None
+    setting = name or f"setting {payload.get('setting')}"
+    return f"apply {setting} of fork #{payload.get('run')}{guard}"
 
 
 def _count(forecast: Mapping[str, Any], key: str, noun: str) -> str:

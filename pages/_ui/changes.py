@@ -10,7 +10,7 @@ import streamlit as st
 
 from control.errors import StoreError
 from control.present.changes import Change, changes
-from control.present.wording import asked, given, meanwhile, outcome, policy_name
+from control.present.wording import SCORED, asked, given, meanwhile, outcome, policy_name
 from pages._ui import edits
 from pages._ui.look import look
 from pages._ui.source import store
@@ -28,11 +28,14 @@ def command_state() -> None:
         snapshot, rows = look().snapshot, commands.recent(store(), SHOWN)
     except StoreError:
         snapshot, rows = None, []
-    if snapshot is None or _redraw(snapshot, {r["kind"] for r in rows if r["state"] == "pending"}):
+    if snapshot is None:
+        st.rerun()
+    if not edits.is_asking() and _redraw(snapshot, {r["kind"] for r in rows if r["state"] == "pending"}):
         st.rerun()
     newest = next((r for r in rows if r["kind"] in ("alpha", "policy")), None)
     policy = policy_name(snapshot["policy"], snapshot.get("form", "paper"))
-    applied = f"Applied α {snapshot['alpha']:.2f}, {policy}"
+    alpha = f"α {snapshot['alpha']:.2f}, " if snapshot["policy"] in SCORED else ""
+    applied = f"Applied {alpha}{policy}"
     state = newest["state"] if newest else "none"
     last = f"{outcome(newest)} ({asked(newest)})" if newest else "No change asked for yet"
     warnings = (edits.problem(), _warning("alpha", snapshot), _warning("policy", snapshot))

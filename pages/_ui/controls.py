@@ -77,7 +77,7 @@ def instances(snapshot: dict[str, Any]) -> None:
 
 def _ask(kind: str, value: str | float | None = None) -> None:
     if kind in CONFIRMED:
-        st.dialog(f"{kind.capitalize()} {value}?")(_confirm)(edits.question(), kind, str(value))
+        edits.ask(f"{kind.capitalize()} {value}?", _confirm, kind, str(value))
         return
     edits.submit(kind, value)
     st.rerun()

@@ -4,6 +4,7 @@ A draft follows the applied value until the viewer touches it; then its base sta
 the expected old value, and a change by somebody else meanwhile becomes visible.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -80,11 +81,28 @@ def submit(kind: str, value: Any = None, old: Any = None, undo_of: int | None = 
         st.session_state["problem"] = str(error)
 
 
-def question() -> int:
-    """The number of a question that is about to be asked, for `submit_once`."""
+def ask(title: str, body: Callable[..., None], *about: Any) -> None:
+    """Ask in a dialog; `body` draws it, given the question's number (for `submit_once`) and `about`."""
     number = int(st.session_state.get("questions", 0)) + 1
     st.session_state["questions"] = st.session_state["unanswered"] = number
-    return number
+    st.session_state["asking"] = True
+    st.dialog(title, on_dismiss=close_question)(body)(number, *about)
+
+
+def close_question() -> None:
+    """No question stands open: it was answered or left, or the page was drawn anew and its dialog is gone."""
+    st.session_state["asking"] = False
+
+
+def is_asking() -> bool:
+    """Whether a question stands open. A page that is drawn anew closes it."""
+    return bool(st.session_state.get("asking"))
+
+
+def redraw() -> None:
+    """Draw the page anew, once no question stands open: until then every refresh comes here again."""
+    if not is_asking():
+        st.rerun()
 
 
 def submit_once(number: int, kind: str, value: Any, old: Any = None) -> None:

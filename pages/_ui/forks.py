@@ -13,7 +13,7 @@ from storage import commands, runs
 
 KIND = "whatif"
 OTHER = "with"  # field of the URL: the fork that the one in view is compared with
-KINDS = (KIND, "apply_whatif", "end_guard", "shadows")
+KINDS = (KIND, "apply_whatif", "undo_whatif", "end_guard", "shadows")
 LISTED, SHOWN = 12, 20
 #: How long (s) an applied command waits for its fork, and a fork for its end, before the page stops looking often.
 SOON_S, LONGEST_S = 10.0, 300.0

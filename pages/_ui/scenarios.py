@@ -22,7 +22,8 @@ def story(name: str, seed: int) -> None:
     snapshot = look().snapshot
     known = None if snapshot is None else scenarios.running(snapshot)
     if snapshot is None or known is None or (known.name, snapshot["seed"]) != (name, seed):
-        st.rerun()
+        edits.redraw()
+        return
     now_s = snapshot["sim_s"]
     st.html(tables.note(scenarios.progress(known, now_s)))
     for told in scenarios.story(known, now_s):
@@ -54,7 +55,7 @@ def _card(card: scenarios.Card, seed: int, disabled: bool) -> None:
     st.html(tables.note(card.text) + tables.note(card.facts, "facts"))
     label = "Start again" if card.is_running else "Start"
     if st.button(label, key=f"start-{card.name}", disabled=disabled):
-        st.dialog(f"Start {card.name}?")(_confirm)(edits.question(), card.name, seed)
+        edits.ask(f"Start {card.name}?", _confirm, card.name, seed)
 
 
 def _confirm(question: int, name: str, seed: int) -> None:

@@ -22,7 +22,7 @@ def selected(asked: str) -> None:
         st.session_state.pop("talk_open", None)
         _story(number)
         if _open(number) and st.button(f"Give up #{number}", key="give-up"):
-            st.dialog(f"Give up workflow #{number}?")(_confirm)(edits.question(), number)
+            edits.ask(f"Give up workflow #{number}?", _confirm, number)
 
 
 def _close() -> None:
@@ -33,8 +33,7 @@ def _close() -> None:
 def _story(number: int) -> None:
     row = _open(number)
     if st.session_state.setdefault("talk_open", row is not None) != (row is not None):
-        del st.session_state["talk_open"]
-        st.rerun()
+        edits.redraw()
     link = f'<p class="note"><a href="workflows?workflow={number}">Workflow #{number} with its debt</a></p>'
     if row is not None:
         st.html(tables.note(conversations.facts(row)) + link)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from control.present import caps, whatif_ask
+from control.present import caps, whatif, whatif_ask
 from control.present.wording import asked, outcome
 from pages._ui import edits, forks, frame, tables
 
@@ -14,7 +14,7 @@ Settings = list[whatif_ask.Setting]
 
 
 @st.fragment
-def form(snapshot: Snapshot, busy: bool) -> None:
+def form(snapshot: Snapshot, view: forks.View) -> None:
     """Preset, its settings, horizon, seeds, arrivals, and the button that forks."""
     names = whatif_ask.PRESETS
     with st.container(key="whatif-preset"):
@@ -25,8 +25,10 @@ def form(snapshot: Snapshot, busy: bool) -> None:
     settings = _CHOICES[preset](snapshot)
     st.html(tables.note(whatif_ask.too_many(settings) or whatif_ask.PRESET_NOTES[preset]))
     spec = _horizon(snapshot, settings)
-    ready = bool(settings) and not whatif_ask.too_many(settings) and not busy
-    if st.button("Fork now", key="fork", type="primary", width="stretch", disabled=not ready):
+    begun = view.run is not None and whatif.computing(view.run)
+    ready = bool(settings) and not whatif_ask.too_many(settings) and (begun or not view.busy)
+    ends = "Ends the fork that is under way" if begun else None
+    if st.button("Fork now", key="fork", type="primary", width="stretch", disabled=not ready, help=ends):
         forks.ask(spec)  # no callback: it would be given what the form said before the number that was typed last
         st.rerun()
 

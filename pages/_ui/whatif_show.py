@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from control.present import whatif, whatif_picture
+from control.present import whatif, whatif_apply, whatif_picture
 from control.present.live import Limits
-from control.present.whatif_apply import EMPTY
 from control.present.whatif_ask import alphas, spec
 from pages._ui import forks, frame, tables
 from pages._ui.changes import clock
 from pages._ui.component import forecast
+from pages._ui.look import look
 
 #: How often (s) the store is looked at while the first curve of a fork is awaited, the others, and none.
 FIRST_S, FAST_S, SLOW_S = 0.1, 0.5, 2.0
@@ -54,6 +54,8 @@ def _head(run: forks.Row) -> None:
     took = whatif.took(run)
     facts = f"#{run['id']}: {whatif.about(run, clock(run['created_at']))}" + (f"; {took}" if took else "")
     st.html(tables.note(facts))
+    if elsewhere := whatif_apply.elsewhere(run, look().snapshot):
+        st.html(tables.state(elsewhere, "pending"))
     if result.get("state") == "failed":
         st.html(tables.state(f"✕ The fork failed: {result.get('reason') or 'no reason was given'}", "refused"))
     on_its_way = forks.on_its_way(run)
@@ -63,7 +65,7 @@ def _head(run: forks.Row) -> None:
 
 def _nothing(missing: str) -> None:
     """Before the first fork: what one does, and a way to make one."""
-    st.html(tables.note(missing or EMPTY, "empty"))
+    st.html(tables.note(missing or whatif_apply.EMPTY, "empty"))
     if missing:
         return
     if forks.on_its_way(None):

@@ -77,11 +77,21 @@ from_c()
 """
 
 
-@pytest.mark.parametrize("lost_in", [f"exec({IN_A_CALLBACK!r})", "import lossy"], ids=["callback", "import"])
-def test_an_interrupt_that_a_library_would_lose(tmp_path: Path, lost_in: str) -> None:
+SERVER = "import lossy; signal.signal(signal.SIGINT, lambda *_: (print('ended'), sys.exit(0)))"
+
+
+@pytest.mark.parametrize(
+    ("lost_in", "told"),
+    [
+        pytest.param(f"exec({IN_A_CALLBACK!r})", "heard\n", id="callback"),
+        pytest.param("import lossy", "heard\n", id="import"),
+        pytest.param(SERVER, "ended\n", id="handled since"),
+    ],
+)
+def test_an_interrupt_that_a_library_would_lose(tmp_path: Path, lost_in: str, told: str) -> None:
     (tmp_path / "lossy.py").write_text(IN_AN_IMPORT)
     code = f"""
-import time
+import signal, sys, time
 from control.cli.entry import heeded_interrupts
 try:
     with heeded_interrupts():
@@ -100,4 +110,4 @@ except KeyboardInterrupt:
         timeout=20,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("heard\n", "")
+    assert (done.stdout, done.stderr) == (told, "")

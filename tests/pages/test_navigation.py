@@ -108,7 +108,7 @@ def test_a_mode_and_a_run_are_asked_for_and_taken(base: str, page: Page, engine_
     tuner.get_by_text("Auto", exact=True).click()
     expect(tuner).to_contain_text("✓ applied (tuning auto)", timeout=15_000)
     tuner.get_by_role("button", name="Run tuning").click()
-    expect(tuner).to_contain_text("✓ applied (run tuning)", timeout=15_000)
+    expect(tuner).to_contain_text("✓ begun (run tuning)", timeout=15_000)
     expect(tuner.get_by_role("button", name="Run tuning")).to_be_disabled()
     assert [row["kind"] for row in commands.recent(engine_store, 9)] == ["tune", "tuning_mode"]
 

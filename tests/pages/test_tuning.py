@@ -68,7 +68,7 @@ def test_run_tuning_is_pending_then_running_and_cannot_be_asked_twice(engine: St
     app.run()
     assert app.button(key="tune").disabled
     assert "… running, 0 %" in texts(app)
-    assert "✓ applied (run tuning)" in texts(app)
+    assert "✓ begun (run tuning)" in texts(app)
 
 
 def test_a_mode_is_pending_until_the_engine_has_taken_it(engine: StandInEngine) -> None:

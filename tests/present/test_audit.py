@@ -139,6 +139,7 @@ def test_a_line_has_the_viewers_time_short_and_in_full() -> None:
 def test_the_extent_says_what_is_not_shown() -> None:
     assert audit.extent(50, 1204) == "The newest 50 of 1,204 entries"
     assert audit.extent(3, 3) == "3 entries"
+    assert audit.extent(1, 1) == "1 entry"
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,22 @@ def test_the_extent_says_what_is_not_shown() -> None:
 def test_deeds_are_told_in_words_and_set_no_value(kind: str, payload: dict[str, Any], what: str) -> None:
     (line,) = audit.entries([asked(1, 10.0, kind=kind, payload=payload)], {}, [], NONE, 9)
     assert (line.what.removeprefix("#1 ").startswith(what), line.values) == (True, "–")
+
+
+def test_an_applied_setting_is_named_also_once_it_was_undone() -> None:
+    payload = {"run": 3, "setting": 2, "guard_minutes": 0}
+    applied = asked(1, 10.0, kind="apply_whatif", payload=payload, reason="α 0.60")
+    undone = asked(2, 20.0, kind="undo_whatif", payload={"run": 3}, undo_of=1)
+    event = logged(7, 10.0, "alpha", 1, text="α 0.50 → 0.60", old=0.5, new=0.6)
+    line = audit.entries([applied, undone], {1: event}, [], undo_of([applied, undone], [event]), 9)[-1]
+    assert line.what == "#1 apply α 0.60 of fork #3, no guard"
+    assert line.values == "α 0.50 → 0.60"
+    assert line.change.outcome == "✓ applied: α 0.60, undone"
+
+
+def test_a_fork_is_not_said_to_be_applied() -> None:
+    (line,) = audit.entries([asked(1, 10.0, kind="whatif", payload={"spec": {}})], {}, [], NONE, 9)
+    assert line.change.outcome == "✓ forked"
 
 
 def test_a_refused_scenario_tells_which_was_asked_for() -> None:

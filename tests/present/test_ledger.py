@@ -55,6 +55,11 @@ def test_late_workflows_on_their_way_come_first_and_those_in_time_are_left_out()
     assert table.rows[1][8].text == "Queue, own tenant +9.70 s"
 
 
+def test_a_workflow_that_ended_since_the_detail_is_listed_once() -> None:
+    table = ledger.listed(details.detail(0.0), [details.workflow(201)], 10)
+    assert [(row[0].workflow, row[1].text) for row in table.rows] == [(201, "✓ completed")]
+
+
 def test_no_more_workflows_are_listed_than_asked_for() -> None:
     assert len(ledger.listed(details.detail(0.0), [details.workflow(k) for k in range(9)], 4).rows) == 4
 

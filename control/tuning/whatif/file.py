@@ -80,8 +80,10 @@ def unpacked(blob: bytes) -> bytes:
         raise SettingError("damaged or changed since it was exported")
     inflater = zlib.decompressobj()
     found = inflater.decompress(packed, LARGEST)
-    if inflater.unconsumed_tail or not inflater.eof:
-        raise SettingError(f"larger than {LARGEST // 2**30} GiB unpacked, or cut short")
+    if inflater.unconsumed_tail:
+        raise SettingError(f"larger than {LARGEST // 2**30} GiB unpacked")
+    if not inflater.eof:
+        raise SettingError("empty or cut short")
     with zipfile.ZipFile(io.BytesIO(found)) as parts:
         if sum(part.file_size for part in parts.infolist()) > LARGEST:
             raise SettingError(f"larger than {LARGEST // 2**30} GiB unpacked")
@@ -106,9 +108,7 @@ def load_fork(blob: bytes, where: str) -> tuple[Fork, Spec, dict[str, Any], dict
     except SettingError as error:
         raise InputError(f"{where}: {error}") from error
     except UNREADABLE as error:
-        raise InputError(
-            f"{where}: no fork that can be read ({type(error).__name__}): expected a file from Export"
-        ) from error
+        raise InputError(f"{where}: no fork that can be read: expected a file from Export") from error
 
 
 def fork_of(arrays: Any, head: dict[str, Any]) -> Fork:
