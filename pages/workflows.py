@@ -31,7 +31,7 @@ def chosen() -> workflows.Filter:
     return workflows.Filter(tenant, kind, stage, status, late, number or "")
 
 
-@st.fragment(run_every=3)
+@st.fragment(run_every=2)
 def totals() -> None:
     """The figures on top; a new tenant, kind or stage draws the filters anew."""
     detail, snapshot = frame.detail(), look().snapshot
@@ -43,7 +43,7 @@ def totals() -> None:
     st.html(frame.age_note(detail) + tables.tiles(workflows.summary(detail, snapshot["fleet"])))
 
 
-@st.fragment(run_every=4)
+@st.fragment(run_every=2)
 def listing(wanted: workflows.Filter, limit: int) -> None:
     """Active workflows, then those that ended."""
     detail, snapshot = frame.detail(), look().snapshot

@@ -14,7 +14,9 @@ from control.present.whatif_ask import ahead
 Run = Mapping[str, Any]
 Setting = Mapping[str, Any]
 DEBT = Cell(
-    "SLO debt", "num", hint="Past their deadlines, of all that end ahead; the lines show what is overdue at each moment"
+    "SLO debt, ended",
+    "num",
+    hint="Past their deadlines, of all that end ahead; the line is of open ones at a time",
 )
 #: Index of the setting that changes nothing.
 AS_IT_IS = 0
@@ -107,7 +109,7 @@ def words(setting: Setting | None) -> str:
     if setting.get("problem"):
         return f"cannot be: {setting['problem']}"
     debt, power = figure(setting, "slo_debt_s"), figure(setting, "power_w")
-    rest = [f"SLO debt {measured(debt.mean, 's')}", f"{measured(power.mean, 'W')}"]
+    rest = [f"SLO debt of what ends {measured(debt.mean, 's')}", f"{measured(power.mean, 'W')}"]
     return ", ".join([f"P95 {with_band(figure(setting, 'p95_s'))}", *(part for part in rest if NOTHING not in part)])
 
 

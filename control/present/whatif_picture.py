@@ -11,7 +11,7 @@ Values = Sequence[float | None]
 #: Lines that are drawn: key, title, unit. The first is the large one.
 LINES = (
     ("p95_s", "P95 latency", "s"),
-    ("slo_debt_s", "SLO debt", "s"),
+    ("slo_debt_s", "SLO debt of open workflows", "s"),
     ("queued", "Queued calls", "calls"),
     ("power_w", "GPU power", "W"),
 )

@@ -3,6 +3,7 @@
 import { axisTime, compact, measure, number, text } from "./format.js";
 import { labels, spread } from "./marks.js";
 import { isLarge, seriesOf, valueAt } from "./series.js";
+import { level } from "./strip.js";
 
 /** px; equal in all charts, so that one time stands at one place. */
 export const MARGIN = { l: 40, r: 112, t: 26, b: 20 };
@@ -121,9 +122,9 @@ function rowLabels(charts, chart) {
   return shown.map((s) => {
     const value = valueAt(feed, chart, s, charts.edge(feed));
     below -= s.members.length;
-    const sign = value >= 100 * limits.kv_red ? "✕ " : value >= 100 * limits.kv_amber ? "▲ " : "";
-    const colour = sign && (value >= 100 * limits.kv_red ? theme.red : theme.amber);
-    const figure = colour ? `<span style="color:${colour}">${sign}${Math.round(value)} %</span>` : `${number(value === null ? null : Math.round(value))} %`;
+    const whole = number(value === null ? null : Math.round(value));
+    const state = level((value ?? 0) / 100, limits);
+    const figure = state ? `<span style="color:${theme[state]}">${state === "red" ? "✕" : "▲"} ${whole} %</span>` : `${whole} %`;
     return { value: below + s.members.length / 2, text: `${swatch(charts, s.gpu)} ${s.label} ${figure}` };
   });
 }

@@ -7,7 +7,7 @@ import { BUTTON, offer } from "./export.js";
 import { axisTime, clock, number } from "./format.js";
 import { pngOfCells } from "./picture.js";
 import { chartTable, seriesOf } from "./series.js";
-import { STATES } from "./strip.js";
+import { level, STATES } from "./strip.js";
 
 const SKELETON = `
   <section class="hw-panel hw-caches" data-testid="caches"><h2>KV caches <small></small>
@@ -102,8 +102,7 @@ export class Multiples {
       .map((m) => `M${((1 - (last - m[1]) / feed.window) * width).toFixed(1)},0V${height}`).join(""));
     limit.setAttribute("d", `M0,${y(feed.static.limits.kv_red).toFixed(1)}H${width}`);
     at.setAttribute("d", this.at === null ? "" : `M${x(k).toFixed(1)},0V${height}`);
-    const { kv_amber: amber, kv_red: red } = feed.static.limits;
-    cell.dataset.level = used[k] >= red ? "red" : used[k] >= amber ? "amber" : "";
+    cell.dataset.level = level(used[k] ?? 0, feed.static.limits);
     const sign = { red: "✕ ", amber: "▲ " }[cell.dataset.level] ?? "";
     const name = this.grid.dataset.size === "small" ? fixed.name[i] : `${fixed.name[i]} ${fixed.role?.[i] === "mixed" ? "" : fixed.role?.[i] ?? ""}`;
     set(head.firstElementChild, name.trim());

@@ -58,9 +58,9 @@ export function valueAt(feed, chart, series, k) {
   return value === null ? null : value * (chart.scale ?? 1);
 }
 
-/** Step of an axis with four steps from 0 to above `high`: 1, 2, 2.5 or 5 times a power of ten. */
+/** Step of an axis with four steps from 0 to above `high`: 1, 2, 2.5 or 5 times a power of ten, no less than 0.01 (`whole`: 1). */
 export function axisStep(high, whole) {
-  const least = Math.max(high, whole ? 4 : 1e-3) / 4;
+  const least = Math.max(high, whole ? 4 : 0.04) / 4;
   const decade = 10 ** Math.floor(Math.log10(least));
   const factors = whole && decade < 10 ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
   return decade * factors.find((f) => f * decade >= least - 1e-12);

@@ -97,9 +97,10 @@ export function newest(feed, column, i) {
   return values[values.length - 1];
 }
 
-/** "red", "amber" or "" of a share of a KV cache. */
+/** "red", "amber" or "" of a share of a KV cache, judged as it is written: in whole percent. */
 export function level(share, limits) {
-  return share >= limits.kv_red ? "red" : share >= limits.kv_amber ? "amber" : "";
+  const percent = Math.round(100 * share);
+  return percent >= 100 * limits.kv_red ? "red" : percent >= 100 * limits.kv_amber ? "amber" : "";
 }
 
 export function set(node, value) {
