@@ -54,11 +54,11 @@ def _head(run: forks.Row) -> None:
     took = whatif.took(run)
     facts = f"#{run['id']}: {whatif.about(run, clock(run['created_at']))}" + (f"; {took}" if took else "")
     st.html(tables.note(facts))
-    if elsewhere := whatif_apply.elsewhere(run, look().snapshot):
-        st.html(tables.state(elsewhere, "pending"))
     if result.get("state") == "failed":
         st.html(tables.state(f"✕ The fork failed: {result.get('reason') or 'no reason was given'}", "refused"))
     on_its_way = forks.on_its_way(run)
+    if not on_its_way and (elsewhere := whatif_apply.elsewhere(run, look().snapshot)):
+        st.html(tables.state(elsewhere, "pending"))
     share = result.get("progress") if whatif.computing(run) else None
     st.html(tables.progress(share) if on_its_way else '<div class="progress idle"></div>')
 
