@@ -1,6 +1,10 @@
 """Runs ahead that end when nobody waits for them, and settings that are given up because they take too long."""
 
+import os
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,7 +14,7 @@ from control.engine.forking import fork_of
 from control.engine.source import Source
 from control.model.fleet import load_fleet
 from control.tuning.whatif.fork import Base, Fork
-from control.tuning.whatif.lab import Lab
+from control.tuning.whatif.lab import NICE, Lab, give_way
 from control.tuning.whatif.run import Ahead, run_ahead
 from control.tuning.whatif.spec import Setting, read_spec
 from control.workload.scenarios import scenario
@@ -89,3 +93,14 @@ def test_the_first_setting_is_told_of_after_its_first_seeds_and_then_whole(lived
     again = Lab(fork_of(*lived_through, spec), spec)
     again.early = lambda *_: []  # type: ignore[method-assign]
     assert again.evaluate(lambda so_far: None)["settings"] == result["settings"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
+def test_what_runs_ahead_gives_way_to_what_shows_it() -> None:
+    def mine() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    usual = mine()
+    with ThreadPoolExecutor(1, initializer=give_way) as pool:
+        assert pool.submit(mine).result() == max(usual, NICE)
+    assert mine() == usual

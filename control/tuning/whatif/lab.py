@@ -1,9 +1,13 @@
 """All settings of a fork, over all seeds, the most wanted first; what is there is told as it comes."""
 
 import math
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -21,10 +25,19 @@ from control.tuning.whatif.spec import RESAMPLED, Setting, Spec
 Row = dict[str, Any]
 BAND = (10.0, 90.0)  # percentiles over seeds
 WORKERS = 2
+NICE = 10  # of the threads that run ahead: together they take all of a small machine, its dashboard too
 LEAST_THROUGHPUT = 0.95  # a setting that completes less than this share of what is completed now is not the best
 SIGNIFICANT = 12  # digits kept of what is told
 MOST_HELD = 1_000_000  # calls of bases kept for settings to come, half a kB each
 STOPPED = "stopped: another fork was asked for"
+
+
+def give_way() -> None:
+    """Have this thread yield to whoever shows what it computes, on Linux: elsewhere only processes have a priority."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            me = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, me, max(NICE, os.getpriority(os.PRIO_PROCESS, me)))
 
 
 class Lab:
@@ -45,7 +58,7 @@ class Lab:
         `should_stop` is asked all the time, by several threads: True ends it at once, as failed.
         """
         done: list[Row] = []
-        with ThreadPoolExecutor(WORKERS, thread_name_prefix="whatif") as pool:
+        with ThreadPoolExecutor(WORKERS, "whatif", give_way) as pool:
             for index, setting in enumerate(self.spec.settings):
                 patience = self.patience(should_stop)
                 try:
