@@ -32,7 +32,7 @@ KINDS = ("whatif", "apply_whatif", "end_guard", "undo_whatif")
 ANOTHER, ENGINE_ENDED = "stopped: another fork was asked for", "the engine ended while it ran"
 
 
-@dataclass
+@dataclass(eq=False)  # of two forks alike each is itself: their arrays cannot be compared
 class Job:
     """A fork that is being run ahead."""
 

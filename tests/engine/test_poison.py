@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from control.engine import beside, orders, regret, shadows
+from control.engine.forking import fork_of
+from control.engine.lab import Job
 from control.engine.loop import Loop
 from control.tuning.replay import Past
+from control.tuning.whatif.spec import read_spec
 from storage import commands, readers, runs
 from storage.open import Store
 from tests.support.labs import SWEEP, forked, go_on, loop_of, order
@@ -14,6 +17,7 @@ from tests.support.labs import SWEEP, forked, go_on, loop_of, order
 Row = dict[str, Any]
 ODD: tuple[Any, ...] = (None, [], ["zz"], {}, {"a": 1}, "", "zz", -1, 2.5, True, 10**18, [[[]]], [{"do": []}])
 FIELDS = ("name", "alpha", "policy", "load", "slo_scale", "retention", "changes")
+SPEC = read_spec({"settings": [{"name": "a"}]})
 SPEC_FIELDS = ("minutes", "seeds", "arrivals", "back_s", "settings")
 
 
@@ -42,6 +46,14 @@ def test_specs_of_every_wrong_type_are_decided_and_end_nothing(loop: Loop, store
     told = commands.recent(store, len(wrong))
     assert not [row["reason"] for row in told if "internal error" in (row["reason"] or "")]
     assert all("\n" not in row["reason"] and row["reason"] for row in told if row["state"] == "refused")
+
+
+def test_of_two_forks_that_are_alike_each_is_itself(loop: Loop) -> None:
+    given, spec = fork_of(loop.live, loop.history, SPEC), SPEC
+    jobs = [Job(given, spec, {}), Job(given, spec, {})]
+    second = jobs[1]
+    jobs.remove(second)
+    assert jobs[0] is not second
 
 
 @pytest.mark.parametrize("error", [KeyError("kind"), RuntimeError("two\nlines"), MemoryError(), RecursionError()])
